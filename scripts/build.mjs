@@ -12,6 +12,7 @@ import {
   checkDoorwayBudgets,
   checkPages,
   writeConsoleFiles,
+  writePreloads,
 } from "./console-assets.mjs";
 import { writeCommandLineFiles } from "./command-line.mjs";
 import { writeClientPackage } from "./client-package.mjs";
@@ -39,8 +40,10 @@ const [consoleScripts, doorwayOutputs, ...compiled] = await Promise.all([
   writeDocs(root, path.join(dist, "plugins", "dashboard", "docs")),
 ]);
 if (!doorwayOutputs) compiled.push(false);
-if (consoleScripts)
+if (consoleScripts) {
+  await writePreloads(consoleScripts, consoleFolder);
   compiled.push(checkPages(consoleScripts), await checkBudgets(consoleScripts, consoleFolder));
+}
 if (compiled.every(Boolean)) await writeCommandLineFiles(root);
 // No package entry point uses the program, so the bundle replaces its modules and declarations.
 await rm(path.join(dist, "bin"), { recursive: true, force: true });

@@ -44,6 +44,12 @@ export async function bundleConsole(root, target) {
 /** Files that so many pages and later parts share are one file, which compresses better. */
 const minSharers = 6;
 
+/** All files that show messages need these, so one file saves requests. */
+const messages = {
+  name: "messages",
+  test: /pages.chat.(frames|state.groups|files.(file-view|stored-file|file-kind))\.tsx?$/,
+};
+
 /** Rolldown joins small shared files and leaves out unused code, which saves a page 3 kB. */
 async function bundleScripts(root, input, target) {
   try {
@@ -63,7 +69,7 @@ async function bundleScripts(root, input, target) {
       minify: true,
       comments: false,
       codeSplitting: {
-        groups: [{ name: "common", minShareCount: minSharers }],
+        groups: [{ name: "common", minShareCount: minSharers }, messages],
         includeDependenciesRecursively: false,
       },
       entryFileNames: "[name].js",

@@ -113,6 +113,42 @@ export async function consoleEntries(root) {
   return { scripts: Object.fromEntries(scripts), styles: styles.flat() };
 }
 
+/** @returns A function that finds a script and all that it needs. `next`: the direct ones. */
+function reachOf(scripts, next) {
+  const byName = new Map(scripts.map((script) => [script.fileName, script]));
+  const reach = (name, found = new Set()) => {
+    if (found.has(name)) return found;
+    found.add(name);
+    for (const file of next(byName.get(name))) reach(file, found);
+    return found;
+  };
+  return reach;
+}
+
+const importsOf = ({ imports }) => imports;
+
+/** The part that a page loads in its first drawing. */
+const firstParts = { chat: "open-thread" };
+
+/**
+ * Writes which scripts the first drawing of each page needs. Documents name them, so that the
+ * browser asks for all of them in parallel.
+ *
+ * @param scripts - Result of the bundler.
+ */
+export async function writePreloads(scripts, target) {
+  const reach = reachOf(scripts, importsOf);
+  const lists = scripts
+    .filter(({ isEntry }) => isEntry)
+    .map(({ name, fileName }) => {
+      const found = reach(fileName);
+      const part = scripts.find((script) => script.name === firstParts[name]);
+      if (part) reach(part.fileName, found);
+      return [name, [...found].filter((file) => file !== fileName)];
+    });
+  await writeFile(path.join(target, "preloads.json"), JSON.stringify(Object.fromEntries(lists)));
+}
+
 const gzipSize = (content) => gzipSync(content, { level: 9 }).length;
 
 /** Bytes that a page loads before it reacts, with gzip. */
@@ -135,16 +171,10 @@ const sharedStyles = ["tokens.css", "base.css", "frame.css"];
  * @returns False if a page is too large. The messages go to the terminal.
  */
 export async function checkBudgets(scripts, target) {
-  const byName = new Map(scripts.map((script) => [script.fileName, script]));
+  const atOnce = reachOf(scripts, importsOf);
   const sizeOf = async (names) => {
     const files = await Promise.all([...names].map((name) => readFile(path.join(target, name))));
     return files.reduce((sum, file) => sum + gzipSize(file), 0);
-  };
-  const atOnce = (name, found = new Set()) => {
-    if (found.has(name)) return found;
-    found.add(name);
-    for (const file of byName.get(name).imports) atOnce(file, found);
-    return found;
   };
   const problems = await Promise.all(
     scripts
@@ -210,14 +240,7 @@ export async function checkDoorwayBudgets(target) {
  * @param scripts - Result of the bundler.
  */
 export function checkPages(scripts) {
-  const byName = new Map(scripts.map((script) => [script.fileName, script]));
-  const reach = (name, found = new Set()) => {
-    if (found.has(name)) return found;
-    found.add(name);
-    const { imports, dynamicImports } = byName.get(name);
-    for (const file of [...imports, ...dynamicImports]) reach(file, found);
-    return found;
-  };
+  const reach = reachOf(scripts, ({ imports, dynamicImports }) => [...imports, ...dynamicImports]);
   const pages = scripts.filter(({ isEntry }) => isEntry).map(({ fileName }) => fileName);
   const wrong = pages.filter((page) =>
     [...reach(page)].some((name) => name !== page && pages.includes(name)),

@@ -39,6 +39,8 @@ export interface Site {
   readonly url: (path: string) => string;
   /** Path of the assets, for example `/assets/1f2e3d4c5b6a`. */
   readonly assets: string;
+  /** Scripts of each page, as `loadAssets` names them. */
+  readonly preloads?: Readonly<Record<string, readonly string[]>>;
 }
 
 const titles = {
@@ -68,10 +70,11 @@ function consolePage<K extends keyof PageData>(
   page: K,
   { title, route, data }: { title: string; route: string; data: PageData[K] },
 ): (site: Site) => string {
-  return ({ url, assets }) => {
+  return ({ url, assets, preloads }) => {
     const addresses = { base: url("/").slice(0, -1), assets: url(`${assets}/console`) };
     const facts = { version, host: "door.local", theme: "system", csrf, title, route } as const;
-    return renderPage({ page, site: { ...addresses, ...facts }, now: running.now, data });
+    const site = { ...addresses, ...facts };
+    return renderPage({ page, site, now: running.now, data, preloads: preloads?.[page] });
   };
 }
 
@@ -266,7 +269,11 @@ export async function startSite(base = "/door"): Promise<TestSite> {
       return void response.setHeader("content-type", asset.type).end(body);
     }
     if (page) {
-      const text = page({ url: (p) => base + p, assets: assets.prefix });
+      const text = page({
+        url: (p) => base + p,
+        assets: assets.prefix,
+        preloads: assets.preloads,
+      });
       response.setHeader("content-type", "text/html");
       if (site.pauseMs === 0) return void response.end(text);
       response.write(text.slice(0, text.length / 2));

@@ -23,6 +23,8 @@ export interface Assets {
    * @returns The file, or undefined if it did not exist at start.
    */
   get(path: string): Asset | undefined;
+  /** Name of a page -> names of the scripts that its first drawing needs, besides its own. */
+  readonly preloads: Readonly<Record<string, readonly string[]>>;
 }
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -48,7 +50,12 @@ export function loadAssets(): Assets {
     hash.update(`${name}\0${body.length}\0`).update(body);
     files.set(`console/${name}`, { type, body });
   }
-  return { prefix: `/assets/${hash.digest("hex").slice(0, 12)}`, get: (path) => files.get(path) };
+  const preloads = readFileSync(new URL("preloads.json", folder), "utf8");
+  return {
+    prefix: `/assets/${hash.digest("hex").slice(0, 12)}`,
+    get: (path) => files.get(path),
+    preloads: JSON.parse(preloads) as Assets["preloads"],
+  };
 }
 
 /**

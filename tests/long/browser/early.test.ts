@@ -55,6 +55,16 @@ describe("Page whose script loads slowly", () => {
   });
 });
 
+describe("Chat whose script loads slowly", () => {
+  test("loads the code of the conversation in the meantime", async () => {
+    await openUnready("/chat/early", "chat\\.js", async (page) => {
+      const loaded = () =>
+        page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
+      await expect.poll(loaded).toContainEqual(expect.stringMatching(/\/open-thread-\w+\.js$/));
+    });
+  });
+});
+
 describe("Part of a page whose script loads slowly", () => {
   test("keeps the elements of the server", async () => {
     await openUnready("/overview-on", "cards-", async (page, release) => {

@@ -47,7 +47,9 @@ export function sendConsolePage<K extends keyof PageData>(
   { page, title, route, data, status = 200 }: PageAnswer<K>,
 ): FastifyReply {
   const site = { ...siteFacts(context, request), title, route };
-  return sendPage(reply, status, renderPage({ page, site, now: context.auth.clock.now(), data }));
+  const now = context.auth.clock.now();
+  const preloads = context.site.assets.preloads[page];
+  return sendPage(reply, status, renderPage({ page, site, now, data, preloads }));
 }
 
 function siteFacts(
