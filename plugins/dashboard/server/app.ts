@@ -2,6 +2,7 @@
 import { createServer } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { apiRoutes } from "./api/index.ts";
+import { acceptsGzip } from "./assets.ts";
 import { decorateRequests, maxBodyBytes, registerBodyParsers, requestState } from "./request.ts";
 import { docsRoutes } from "./api/docs.ts";
 import { pageRoutes } from "./api/pages.ts";
@@ -129,16 +130,17 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
     });
   }
   // The page for a host name that is not allowed needs its styles, too.
-  app.get("/assets/*", { config: { access: "anywhere" } }, (request, reply) => {
+  app.get("/assets/*", { config: { access: "anywhere" } }, async (request, reply) => {
     const prefix = `${context.site.assets.prefix}/`;
     const path = request.url.split("?", 1)[0]!;
     const asset = path.startsWith(prefix)
       ? context.site.assets.get(path.slice(prefix.length))
       : undefined;
     if (!asset) throw refuse("not_found");
-    return reply
-      .header("cache-control", "public, max-age=31536000, immutable")
-      .type(asset.type)
-      .send(asset.body);
+    void reply.header("cache-control", "public, max-age=31536000, immutable").type(asset.type);
+    if (!asset.gzipped) return reply.send(asset.body);
+    void reply.header("vary", "Accept-Encoding");
+    if (!acceptsGzip(request.headers["accept-encoding"])) return reply.send(asset.body);
+    return reply.header("content-encoding", "gzip").send(await asset.gzipped());
   });
 }

@@ -8,11 +8,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 
 interface Asset {
   /** Value for `Content-Type`. */
   readonly type: string;
   readonly body: Buffer;
+  /** Compresses the body, once. Absent if its format is compressed. */
+  gzipped?(): Promise<Buffer>;
 }
 
 export interface Assets {
@@ -34,6 +38,18 @@ const contentTypes: Readonly<Record<string, string>> = {
   ".woff2": "font/woff2",
 };
 
+const compress = promisify(gzip);
+
+function toAsset(type: string, body: Buffer): Asset {
+  if (type.startsWith("font/")) return { type, body };
+  let compressed: Promise<Buffer> | undefined;
+  return { type, body, gzipped: () => (compressed ??= compress(body, { level: 9 })) };
+}
+
+/** @param header - `Accept-Encoding` (RFC 9110, section 12.5.3). */
+export const acceptsGzip = (header = ""): boolean =>
+  /(?:^|[\s,])gzip(?=\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,))))/i.test(header);
+
 /**
  * Reads the built browser files into memory.
  *
@@ -48,7 +64,7 @@ export function loadAssets(): Assets {
     if (type === undefined) continue;
     const body = readFileSync(new URL(name, folder));
     hash.update(`${name}\0${body.length}\0`).update(body);
-    files.set(`console/${name}`, { type, body });
+    files.set(`console/${name}`, toAsset(type, body));
   }
   const preloads = readFileSync(new URL("preloads.json", folder), "utf8");
   return {

@@ -1,3 +1,4 @@
+import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { safety } from "../../support/http-client.ts";
 import {
@@ -96,6 +97,28 @@ describe("responses", () => {
         /^(text\/css|text\/javascript|image\/svg\+xml|font\/woff2)/,
       );
     }
+  });
+
+  test.each([
+    ["gzip", "gzip"],
+    ["deflate, GZIP ; q=0.5", "gzip"],
+    ["identity", null],
+    ["gzip;q=0, br", null],
+    ["x-gzip-like, gzipped", null],
+  ])("contain compressed assets where the client accepts them: %s", async (accepted, coding) => {
+    await using server = await startDashboard();
+    const page = await (await server.open("/login")).text();
+    const [, style] = /href="(\/assets\/[^"]+\.css)"/.exec(page)!;
+    const [, font] = /href="(\/assets\/[^"]+\.woff2)"/.exec(page) ?? [];
+    const get = (path: string, encoding: string) =>
+      server.get(path, { "accept-encoding": encoding });
+    const answer = await get(style!, accepted);
+    expect(answer.headers.get("content-encoding")).toBe(coding);
+    expect(answer.headers.get("vary")).toContain("Accept-Encoding");
+    const bytes = new Uint8Array(await answer.arrayBuffer());
+    const text = Buffer.from(coding ? gunzipSync(bytes) : bytes).toString();
+    expect(text).toBe(await (await get(style!, "identity")).text());
+    if (font) expect((await get(font, accepted)).headers.get("content-encoding")).toBeNull();
   });
 
   test("contain a page for navigations outside /api/, else JSON", async () => {
