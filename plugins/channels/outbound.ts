@@ -18,10 +18,26 @@ export const maxHops = 4;
 
 export type GrowingReply = Parameters<Message["reply"]>[0];
 
-/** Sets `inReplyTo`, unless the application has, and leaves out what belongs to the end. */
+/**
+ * Copies a reply without what belongs to the end of the answer, and sets `inReplyTo`, unless the
+ * application has. All copies have the same hidden class: spread copies took the channel half of
+ * its time per message.
+ */
 export function toReply(id: string, message: GrowingReply): GrowingReply {
-  const { usage: _, finishReason: __, suggestions: ___, ...reply } = message;
-  return { ...reply, inReplyTo: message.inReplyTo ?? id };
+  const { content, kind, placeholder, toolCalls, entries, attachments, inReplyTo = id } = message;
+  const { model, contextUsage, question, hops, final } = message;
+  const reply: { -readonly [K in keyof GrowingReply]: GrowingReply[K] } = { content, inReplyTo };
+  if (kind !== undefined) reply.kind = kind;
+  if (placeholder !== undefined) reply.placeholder = placeholder;
+  if (toolCalls !== undefined) reply.toolCalls = toolCalls;
+  if (entries !== undefined) reply.entries = entries;
+  if (attachments !== undefined) reply.attachments = attachments;
+  if (model !== undefined) reply.model = model;
+  if (contextUsage !== undefined) reply.contextUsage = contextUsage;
+  if (question !== undefined) reply.question = question;
+  if (hops !== undefined) reply.hops = hops;
+  if (final !== undefined) reply.final = final;
+  return reply;
 }
 
 /** Cuts details that are too large, and writes the text of a plan if it has none. */
@@ -37,9 +53,6 @@ function withSteps<M extends Parameters<Channels["send"]>[1]>(message: M): M {
 
 type Returned = Awaitable<AdapterReceipt | void>;
 type Call = (adapter: ChannelAdapter) => Returned;
-
-const isPromise = (returned: Returned): returned is Promise<AdapterReceipt | void> =>
-  typeof returned === "object" && returned !== null && "then" in returned;
 
 type Method = "send" | "update" | "remove";
 
@@ -95,15 +108,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 
   /** An error without a code is internal to the channel, so it is wrapped in `undeliverable`. */
-  function failed(tracked: TrackedMessage, error: unknown): Promise<never> {
-    receipts.failed(tracked);
-    const isInternal = codeOf(error) === "internal";
-    return Promise.reject(
-      isInternal
-        ? channelsErrors.undeliverable(tracked.channel, { cause: error })
-        : (error as Error),
-    );
-  }
+  const toSendError = (channel: string, error: unknown): unknown =>
+    codeOf(error) === "internal" ? channelsErrors.undeliverable(channel, { cause: error }) : error;
 
   /** Changes a sent message, unless it was deleted with its conversation. */
   function change(method: Method, to: Address, id: string, call: Call): Promise<Receipt> {
@@ -111,21 +117,14 @@ export function createOutbound(options: OutboundOptions): Outbound {
     return isDeleted ? toDeletedReceipt(id) : ask(method, to, id, call);
   }
 
-  /** Rejects and never throws. A channel that returns synchronously costs one promise. */
-  function ask(method: Method, to: Address, id: string, call: Call): Promise<Receipt> {
-    let tracked: TrackedMessage | undefined;
+  async function ask(method: Method, to: Address, id: string, call: Call): Promise<Receipt> {
+    const channel = adapterFor(to);
+    const message = receipts.track(to.channel, to.session, id);
     try {
-      const channel = adapterFor(to);
-      const message = (tracked = receipts.track(to.channel, to.session, id));
-      const result = call(channel);
-      if (!isPromise(result))
-        return Promise.resolve(receipts.returned(message, toReceipt(message, method, result)));
-      receipts.waits(message);
-      return result
-        .then((receipt) => receipts.returned(message, toReceipt(message, method, receipt)))
-        .catch((error: unknown) => failed(message, error));
+      return receipts.returned(message, toReceipt(message, method, await call(channel)));
     } catch (error) {
-      return tracked ? failed(tracked, error) : Promise.reject(error as Error);
+      receipts.failed(message);
+      throw toSendError(to.channel, error);
     }
   }
 
@@ -248,9 +247,7 @@ export class ReceiptTracker {
   /** Messages whose status may still advance. When `newer` is full it replaces `older`. */
   private newer = new Map<string, TrackedMessage>();
   private older = new Map<string, TrackedMessage>();
-  /** Messages in a current call to a channel. Most calls return synchronously. */
-  private readonly calls: TrackedMessage[] = [];
-  /** Messages for which the channel returned a promise. */
+  /** Messages that a channel is writing. */
   private readonly pending = new Map<string, TrackedMessage>();
 
   constructor(announce: (channel: string, session: string, receipt: Receipt) => void) {
@@ -259,35 +256,29 @@ export class ReceiptTracker {
 
   /**
    * Starts before the call to the channel, so that an update which arrives before the receipt is
-   * not lost. `returned`, `waits` or `failed` follows as soon as the call returns.
+   * not lost. `returned` or `failed` follows.
    */
   track(channel: string, session: string, id: string): TrackedMessage {
     const message: TrackedMessage = { channel, session, id, status: undefined, reason: undefined };
-    this.calls.push(message);
+    this.pending.set(id, message);
     return message;
-  }
-
-  /** The channel returned a promise. */
-  waits(message: TrackedMessage): void {
-    if (!this.popCall(message) || isSettled(message)) return;
-    this.pending.set(message.id, message);
-    this.newer.delete(message.id);
-    this.older.delete(message.id);
   }
 
   /** @returns The receipt of the channel, or the update that arrived before it. */
   returned(message: TrackedMessage, { status, reason, isLast = false }: AdapterReceipt): Receipt {
     setStatus(message, status, reason);
-    const isTracked = this.popCall(message) || this.stopWaiting(message);
-    if (isTracked && !isLast && !isSettled(message)) this.add(message);
     const { id, status: latest = status } = message;
+    if (this.stopWaiting(message)) {
+      if (isLast || isSettled(message)) this.forget(id);
+      else this.add(message);
+    }
     return message.reason === undefined
       ? { id, status: latest }
       : { id, status: latest, reason: message.reason };
   }
 
   failed(message: TrackedMessage): void {
-    if (!this.popCall(message)) this.stopWaiting(message);
+    this.stopWaiting(message);
   }
 
   update(channel: string, session: string, receipt: Receipt): void {
@@ -295,15 +286,12 @@ export class ReceiptTracker {
     const message = this.find(id);
     if (message?.channel !== channel || message.session !== session) return;
     if (!setStatus(message, status, reason)) return;
-    if (isSettled(message))
-      for (const map of [this.pending, this.newer, this.older])
-        if (map.get(id) === message) map.delete(id);
+    if (isSettled(message) && this.pending.get(id) !== message) this.forget(id);
     this.announce(channel, session, receipt);
   }
 
   private find(id: string): TrackedMessage | undefined {
-    const waiting = this.calls.findLast((each) => each.id === id) ?? this.pending.get(id);
-    return waiting ?? this.newer.get(id) ?? this.older.get(id);
+    return this.pending.get(id) ?? this.newer.get(id) ?? this.older.get(id);
   }
 
   private add(message: TrackedMessage): void {
@@ -318,10 +306,8 @@ export class ReceiptTracker {
     return this.pending.get(message.id) === message && this.pending.delete(message.id);
   }
 
-  /** @returns `true` if the call for this message has just returned. */
-  private popCall(message: TrackedMessage): boolean {
-    if (this.calls.at(-1) !== message) return false;
-    this.calls.pop();
-    return true;
+  private forget(id: string): void {
+    this.newer.delete(id);
+    this.older.delete(id);
   }
 }

@@ -97,20 +97,20 @@ class TimesRecorder {
   /** Plugins that have asked for times. */
   users = 1;
   private readonly clock: Clock;
-  /** Oldest first. */
-  private readonly recorded = new Map<string, Recorded>();
+  /** The newest messages. When `newer` is full it replaces `older`. */
+  private newer = new Map<string, Recorded>();
+  private older = new Map<string, Recorded>();
 
   constructor(clock: Clock) {
     this.clock = clock;
   }
 
   received(message: InboundMessage): void {
-    const { recorded } = this;
-    const key = keyOf(message, message.id);
-    recorded.delete(key);
-    recorded.set(key, new Recorded(message, this.clock));
-    const [oldest] = recorded.keys();
-    if (recorded.size > maxRequests) recorded.delete(oldest!);
+    if (this.newer.size >= maxRequests) {
+      this.older = this.newer;
+      this.newer = new Map();
+    }
+    this.newer.set(keyOf(message, message.id), new Recorded(message, this.clock));
   }
 
   accepted(message: InboundMessage): void {
@@ -145,11 +145,13 @@ class TimesRecorder {
 
   /** @returns The times, oldest first. */
   list(): readonly RequestTimes[] {
-    return [...this.recorded.values()].map((recorded) => recorded.view());
+    const before = [...this.older].filter(([key]) => !this.newer.has(key));
+    return [...before, ...this.newer].slice(-maxRequests).map(([, recorded]) => recorded.view());
   }
 
   private find(to: Address, id: string): Recorded | undefined {
-    return this.recorded.get(keyOf(to, id));
+    const key = keyOf(to, id);
+    return this.newer.get(key) ?? this.older.get(key);
   }
 
   private since({ startedAt }: Recorded): number {
