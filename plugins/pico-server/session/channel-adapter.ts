@@ -237,12 +237,18 @@ export class PicoChannelAdapter implements ChannelAdapter {
 
   private async write(session: string, id: string, entry: EncodedEntry): Promise<AdapterReceipt> {
     const { numbered } = entry;
-    const { subscribers, settled = false } = await this.sessions.append(session, entry);
-    this.onSent();
-    return { id, status: subscribers === 0 ? "buffered" : "written", isLast: numbered && settled };
+    try {
+      const { subscribers, settled = false } = await this.sessions.append(session, entry);
+      this.onSent();
+      const status = subscribers === 0 ? "buffered" : "written";
+      return { id, status, isLast: numbered && settled };
+    } finally {
+      // The log keeps the entry, and the added text would keep the whole text in memory.
+      entry.growth = undefined;
+    }
   }
 
-  private async writeMessage(
+  private writeMessage(
     type: TextMessage["type"],
     session: string,
     id: string,
@@ -277,12 +283,7 @@ export class PicoChannelAdapter implements ChannelAdapter {
           final: final ?? false,
         };
     }
-    try {
-      return await this.write(session, id, entry);
-    } finally {
-      // The log keeps the entry, and the added text would keep the whole text in memory.
-      entry.growth = undefined;
-    }
+    return this.write(session, id, entry);
   }
 
   /** Sends a frame to the current subscribers. A failure is ignored: the frame may be lost. */
