@@ -236,10 +236,10 @@ export interface Channels {
    *
    * @param id - Id of the message. @defaultValue all
    * @param by - The person who stops it.
-   * @returns The effect on each message. It is a promise only if several nodes share the
-   *   conversations, and it never rejects: the status is `unknown` if a node cannot be asked.
+   * @returns The effect on each message. It never rejects: the status is `unknown` if several nodes
+   *   share the conversations and the one that has the session cannot be asked.
    */
-  stop(to: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
+  stop(to: Address, id?: string, by?: Sender): Promise<readonly StopResult[]>;
   /** Resolves when the application works on no message of any channel. While the kernel stops, that
    *  is when the answers have ended, or were cut at the end of their time. */
   drained(): Promise<void>;
@@ -435,7 +435,7 @@ export interface ChannelHandle {
   /** Reports that the last client of the session has disconnected. */
   sessionIdle(session: string): void;
   /** Stops a message of the session, or all of them, as `Channels.stop` does. */
-  stop(session: string, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
+  stop(session: string, id?: string, by?: Sender): Promise<readonly StopResult[]>;
   /** Answers a question of the session, as `Channels.answer` does, for channels with buttons.
    *  @defaultValue `"pico"` for `via` */
   answer(
@@ -453,7 +453,7 @@ export interface ChannelHandle {
    *
    * @returns Undefined if another node has the session and does not answer.
    */
-  running(session: string): Awaitable<readonly RunningMessage[] | undefined>;
+  running(session: string): Promise<readonly RunningMessage[] | undefined>;
   /** Resolves as `Channels.drained` does. */
   drained(): Promise<void>;
   /**

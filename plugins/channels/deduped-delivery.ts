@@ -1,5 +1,5 @@
 /** Reports the outcome of a delivery whose id other deliveries may repeat. */
-import { codeOf, type Awaitable } from "../../kernel/index.ts";
+import { codeOf } from "../../kernel/index.ts";
 import type { TakenIds } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Dedupe, DeliveryRecord } from "./dedupe.ts";
@@ -16,15 +16,18 @@ export interface DedupeContext {
 
 type Status = Parameters<DeliveryCallbacks["accepted"]>[0];
 
-function store(
+async function store(
   { taken }: DedupeContext,
   { channel, session, id }: InboundMessage,
   { digest, isDiscarded }: DeliveryRecord,
   stopped: boolean,
-): Awaitable<void> {
-  if (isDiscarded) return;
-  return taken?.settle({ channel, session }, id, digest, { stopped });
+): Promise<void> {
+  if (!isDiscarded) await taken?.settle({ channel, session }, id, digest, { stopped });
 }
+
+/** False without a store, and for a message whose conversation was deleted. */
+const mustStore = ({ taken }: DedupeContext, { isDiscarded }: DeliveryRecord): boolean =>
+  taken !== undefined && !isDiscarded;
 
 /**
  * Answers a repeated message that was accepted or stopped. If the store did not learn of it at the
@@ -75,9 +78,8 @@ export class DedupedDelivery implements ReportingCallbacks {
   }
 
   accepted(status: Status): void {
-    const stored = store(this.context, this.message, this.record, false);
-    if (!(stored instanceof Promise)) return this.reportAccepted(status);
-    this.reporting = stored
+    if (!mustStore(this.context, this.record)) return this.reportAccepted(status);
+    this.reporting = store(this.context, this.message, this.record, false)
       .then(
         () => this.reportAccepted(status),
         (error: unknown) => this.reportUnstored(error),
@@ -92,9 +94,8 @@ export class DedupedDelivery implements ReportingCallbacks {
   }
 
   private storeStopped(reason: unknown): void {
-    const stored = store(this.context, this.message, this.record, true);
-    if (!(stored instanceof Promise)) return this.reportStopped(reason);
-    this.reporting = stored
+    if (!mustStore(this.context, this.record)) return this.reportStopped(reason);
+    this.reporting = store(this.context, this.message, this.record, true)
       .then(
         () => this.reportStopped(reason),
         (failure: unknown) => this.reportUnstoredStop(failure),

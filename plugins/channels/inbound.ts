@@ -15,6 +15,7 @@ import type {
   ApplicationOptions,
   DeliveryCallbacks,
   InboundMessage,
+  RunningMessage,
   Sender,
   StopResult,
 } from "./contract.ts";
@@ -43,7 +44,6 @@ const defaultStopGraceS = 10;
 export class Inbound {
   readonly isBusy: SessionQueues<Run>["has"];
   readonly busySessions: SessionQueues<Run>["busySessions"];
-  readonly running: (channel: string, session: string) => ReturnType<typeof toRunning>;
   private readonly dedupeContext: DedupeContext;
   private readonly options: InboundOptions;
   private readonly runOptions: RunOptions;
@@ -73,7 +73,6 @@ export class Inbound {
     this.queues = createSessionQueues(() => this.current?.width ?? 1);
     this.isBusy = this.queues.has;
     this.busySessions = this.queues.busySessions;
-    this.running = (channel, session) => toRunning(this.queues.started(channel, session));
     this.runOptions = {
       ...options,
       deliveries: this.pendingDeliveries,
@@ -218,7 +217,7 @@ export class Inbound {
    * application, are removed first, so that none of them follows one that ends. The application is
    * asked once about each of the others.
    */
-  stopMessages(to: Address, id?: string, by?: Sender): readonly StopResult[] {
+  stopHere(to: Address, id?: string, by?: Sender): readonly StopResult[] {
     const { channel, session } = to;
     const waiting = this.knownIds?.waiting(to, id) ?? [];
     for (const delivery of waiting) delivery.isStopped = true;
@@ -238,6 +237,21 @@ export class Inbound {
     }
     if (id === undefined || results.length > 0) return results;
     return [{ id, status: this.dedupe.find({ channel, session, id }) ? "over" : "unknown" }];
+  }
+
+  /** As `stopHere`, where no other node can have the session. */
+  async stopMessages(...given: Parameters<Inbound["stopHere"]>): Promise<readonly StopResult[]> {
+    return this.stopHere(...given);
+  }
+
+  /** Lists the messages that the application of this process works on, oldest first. */
+  runningHere(channel: string, session: string): readonly RunningMessage[] {
+    return toRunning(this.queues.started(channel, session));
+  }
+
+  /** As `runningHere`, where no other node can have the session. */
+  async running(channel: string, session: string): Promise<readonly RunningMessage[]> {
+    return this.runningHere(channel, session);
   }
 
   /** Clients see that the questions of a message are settled before its application stops. */
@@ -262,7 +276,7 @@ export class Inbound {
     const { channel, session } = address;
     const release = this.knownIds?.hold(address, channelsErrors.stopped);
     this.dedupe.discardOpen(address);
-    this.stopMessages(address);
+    this.stopHere(address);
     for (const run of this.queues.started(channel, session)) run.reportEnd();
     return release ?? (() => undefined);
   }

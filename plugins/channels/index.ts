@@ -208,7 +208,7 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
       streams.sessionIdle({ channel: name, session });
       emit("channels:session-left", () => ({ channel: name, session }));
     },
-    stop: (session, id, by) =>
+    stop: async (session, id, by) =>
       isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : [],
     async answer(session, id, answer, by, via = "pico") {
       if (!isAttached()) throw channelsErrors.not_running();
@@ -217,7 +217,7 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
     isBusy: (session) => isAttached() && inbound.isBusy(name, session),
     drained,
     stopTimes: (stopMs) => stopTimes(stopMs, options.drainMs()),
-    running: (session) => (isAttached() ? inbound.running(name, session) : []),
+    running: async (session) => (isAttached() ? inbound.running(name, session) : []),
     close() {
       if (isAttached()) detach();
     },
@@ -363,7 +363,7 @@ function createInbound(
     },
     taken: uses.conversations?.taken,
     async retract({ channel, session, id }) {
-      const replies = await uses.conversations?.taken.replies?.({ channel, session }, id);
+      const replies = await uses.conversations?.taken?.replies?.({ channel, session }, id);
       for (const reply of replies ?? []) await adapters.get(channel)?.remove?.(session, reply);
       if (replies) uses.conversations?.noteEnd?.({ channel, session }, id, undefined);
       return replies !== undefined;

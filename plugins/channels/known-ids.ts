@@ -41,14 +41,9 @@ export class KnownIds {
     if (!isDeduplicated || this.dedupe.hasSession(message)) return false;
     if (this.dedupe.find(message)) return false;
     const { channel, session, id } = message;
-    const known = this.taken.known({ channel, session }, id);
-    if (!(known instanceof Promise)) {
-      this.restore(message, known);
-      return false;
-    }
     const waiting: WaitingDelivery[] = [];
     this.loading.set(keyOf(message), waiting);
-    void known.then(
+    this.taken.known({ channel, session }, id).then(
       (loaded) => {
         const isComplete = this.restore(message, loaded);
         const [first] = waiting;

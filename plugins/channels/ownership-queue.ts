@@ -1,5 +1,5 @@
 /** Hands each message to the node that has its session, where several nodes share a store. */
-import { codeOf, type Awaitable, type Log, type Release } from "../../kernel/index.ts";
+import { codeOf, type Log, type Release } from "../../kernel/index.ts";
 import type { SessionOwnership, PassOptions } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Inbound } from "./inbound.ts";
@@ -90,7 +90,7 @@ export class OwnershipQueue {
       passed: (message, outcome, deliverOptions) =>
         inbound.deliver(message, outcome, deliverOptions),
       stopped: (address, id, by) => this.stopHere(address, id, by),
-      running: ({ channel, session }) => inbound.running(channel, session),
+      running: ({ channel, session }) => inbound.runningHere(channel, session),
       lost: (address) => this.lost(address),
       answered: (...given) => questions.answer(...given),
       isBusy: (address) =>
@@ -111,11 +111,8 @@ export class OwnershipQueue {
     const key = keyOf(message);
     const waiting = this.waiting.get(key);
     if (waiting) return void waiting.items.push(item);
-    const claimed = this.options.ownership.claim(message);
-    if (claimed === "own") return this.deliverHere(item);
     const items = [item];
-    const done = this.run(key, items, claimed);
-    this.waiting.set(key, { items, done });
+    this.waiting.set(key, { items, done: this.run(key, items) });
   }
 
   /** True if a message of the session (default: of any session of the channel) runs or waits. */
@@ -133,9 +130,9 @@ export class OwnershipQueue {
   }
 
   /** @returns Undefined if another node has the session and does not answer. */
-  running(channel: string, session: string): Awaitable<readonly RunningMessage[] | undefined> {
+  async running(channel: string, session: string): Promise<readonly RunningMessage[] | undefined> {
     const { inbound, ownership } = this.options;
-    const running = inbound.running(channel, session);
+    const running = inbound.runningHere(channel, session);
     return running.length > 0 ? running : ownership.running({ channel, session });
   }
 
@@ -143,12 +140,12 @@ export class OwnershipQueue {
    * Stops messages here and, if another node has the session, there. Messages that wait here are
    * removed before any other ends.
    */
-  stopMessages(to: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[]> {
+  async stopMessages(to: Address, id?: string, by?: Sender): Promise<readonly StopResult[]> {
     const removed = this.waitingFor(to, id).map((item): StopResult => {
       item.isStopped = true;
       return { id: item.message.id, status: "removed" };
     });
-    const stopped = this.options.inbound.stopMessages(to, id, by).filter(isKnown);
+    const stopped = this.options.inbound.stopHere(to, id, by).filter(isKnown);
     const results = [...removed, ...stopped];
     const isComplete = id === undefined ? stopped.length > 0 : results.length > 0;
     return isComplete ? results : this.stopAnywhere(to, { id, by, removed });
@@ -210,15 +207,16 @@ export class OwnershipQueue {
   }
 
   /** Loads the ids of the session if the message is unknown: it may be over. */
-  private stopHere(
+  private async stopHere(
     to: Address,
     id: string | undefined,
     by: Sender | undefined,
-  ): Awaitable<readonly StopResult[]> {
+  ): Promise<readonly StopResult[]> {
     const { inbound } = this.options;
-    const stopped = inbound.stopMessages(to, id, by);
-    const loading = stopped.some(isKnown) ? undefined : inbound.loadIds(to, id);
-    return loading ? loading.then(() => inbound.stopMessages(to, id, by)) : stopped;
+    const stopped = inbound.stopHere(to, id, by);
+    if (stopped.some(isKnown)) return stopped;
+    await inbound.loadIds(to, id);
+    return inbound.stopHere(to, id, by);
   }
 
   /** The node of these messages does not answer: they are rejected instead of handed over again. */
@@ -230,25 +228,19 @@ export class OwnershipQueue {
   }
 
   /** Hands over one message after the other. */
-  private async run(
-    key: string,
-    queue: WaitingMessage[],
-    first: ReturnType<SessionOwnership["claim"]>,
-  ): Promise<void> {
+  private async run(key: string, queue: WaitingMessage[]): Promise<void> {
     const { ownership, log } = this.options;
-    let claim = first;
     while (queue[0]) {
       const item = queue[0];
       let handOver: () => void;
       try {
-        const owner = await claim;
+        const owner = await ownership.claim(item.message);
         handOver = () => this.handOver(owner, item);
       } catch (error) {
         handOver = () => item.callbacks.rejected(error);
       }
       queue.shift();
       if (!item.isDropped) this.settle(handOver, log);
-      if (queue[0]) claim = ownership.claim(queue[0].message);
     }
     this.waiting.delete(key);
   }

@@ -197,7 +197,7 @@ export interface TakenIds {
   known(
     address: Address,
     id?: string,
-  ): Awaitable<readonly TakenId[] | { readonly found: TakenId | undefined }>;
+  ): Promise<readonly TakenId[] | { readonly found: TakenId | undefined }>;
   /**
    * Reads the ids of the messages of the application that answer a message which was only begun.
    * Absent if the ids end with the process.
@@ -216,7 +216,7 @@ export interface TakenIds {
     id: string,
     digest: string,
     options?: { readonly stopped?: boolean },
-  ): Awaitable<void>;
+  ): Promise<void>;
 }
 
 /** Counters of a store since the start of the process. */
@@ -289,8 +289,9 @@ export interface Conversations extends ConversationHistory {
    * channel, so each channel is recorded once.
    */
   record(channel: string): ConversationRecord;
-  /** Ids of accepted and stopped messages, so that a repeated message is recognised. */
-  readonly taken: TakenIds;
+  /** Ids of accepted and stopped messages, so that a repeated message is recognised. Absent if they
+   *  end with the process, which remembers them itself. */
+  readonly taken?: TakenIds;
   /** Describes the store, without waiting for it. */
   health(): StoreHealth;
   /** Reads the counters; undefined for conversations in memory. */
@@ -350,7 +351,7 @@ export interface OwnershipListener {
     address: Address,
     id: string | undefined,
     by: Sender | undefined,
-  ): Awaitable<readonly StopResult[]>;
+  ): Promise<readonly StopResult[]>;
   /** Another node asks for the messages that the application works on. */
   running(address: Address): readonly RunningMessage[];
   /** Another node passes an answer to a question of a session of this one. */
@@ -378,7 +379,7 @@ export interface SessionOwnership {
    * @returns `own` if it is this node's, otherwise the node that has it.
    * @throws store_unavailable if the store is away.
    */
-  claim(address: Address): Awaitable<"own" | { readonly node: string }>;
+  claim(address: Address): Promise<"own" | { readonly node: string }>;
   /**
    * Passes a message to the application of another node.
    *
@@ -392,13 +393,13 @@ export interface SessionOwnership {
    * @returns The effect on each message; undefined if no other node has the session.
    * @throws node_gone if that node does not answer; store_unavailable if the store is away.
    */
-  stop(address: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[] | undefined>;
+  stop(address: Address, id?: string, by?: Sender): Promise<readonly StopResult[] | undefined>;
   /**
    * Lists the messages that the node that has the session works on, oldest first.
    *
    * @returns Undefined if that node does not answer.
    */
-  running(address: Address): Awaitable<readonly RunningMessage[] | undefined>;
+  running(address: Address): Promise<readonly RunningMessage[] | undefined>;
   /**
    * Passes an answer to the node that has the session.
    *

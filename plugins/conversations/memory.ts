@@ -1,5 +1,5 @@
 // Conversations in the memory of this process: they end with it.
-import type { Awaitable, Clock, Release } from "../../kernel/index.ts";
+import type { Clock, Release } from "../../kernel/index.ts";
 import { conversationsErrors } from "./errors.ts";
 import { MemorySessionLog } from "./log/memory-session-log.ts";
 import { createRecord } from "./log/session-record.ts";
@@ -11,8 +11,6 @@ import type {
   Page,
   SearchHit,
   StoreHealth,
-  TakenId,
-  TakenIds,
   Turn,
 } from "./contract.ts";
 
@@ -24,16 +22,8 @@ interface MemoryConversationsOptions {
   readonly problem?: string | undefined;
 }
 
-const noIds: readonly TakenId[] = [];
-/** The plugin `channels` remembers the ids itself while the process runs. */
-const nothingTaken: TakenIds = {
-  known: (): Awaitable<readonly TakenId[]> => noIds,
-  settle: () => undefined,
-};
-
 /** Keeps streams as long as a process without the plugin does, and no history. */
 export class MemoryConversations implements Conversations {
-  readonly taken = nothingTaken;
   private readonly options: MemoryConversationsOptions;
   private readonly logs: MemorySessionLog[] = [];
   private readonly startedAt: number;

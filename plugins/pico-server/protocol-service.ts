@@ -1,5 +1,5 @@
 // The access of other plugins to the sessions of the pico channel, for protocols of their own.
-import type { Awaitable, Release } from "../../kernel/index.ts";
+import type { Release } from "../../kernel/index.ts";
 import type {
   AnswerEnd,
   AnswerResult,
@@ -39,7 +39,7 @@ export interface PicoProtocol {
    */
   subscribe(session: string, subscriber: ProtocolSubscriber): Release;
   /** Stops a message of the session, or all of them, like `ChannelHandle.stop`. */
-  stop(session: string, id?: string, by?: Sender): Awaitable<readonly StopResult[]>;
+  stop(session: string, id?: string, by?: Sender): Promise<readonly StopResult[]>;
   /**
    * Answers a question of the session, as `ChannelHandle.answer` does. With the setting `answers`
    * at `owner`, every question is unknown.

@@ -1,5 +1,5 @@
 // Hands sessions to nodes in Redis, with a fence that refuses what a former owner still does.
-import { codeOf, type Awaitable, type Clock, type Release } from "../../kernel/index.ts";
+import { codeOf, type Clock, type Release } from "../../kernel/index.ts";
 import { conversationsErrors } from "../conversations/errors.ts";
 import type {
   Address,
@@ -88,7 +88,7 @@ export class RedisOwnership implements SessionOwnership {
     return this.bySk.get(sk)?.address;
   }
 
-  claim(address: Address): Awaitable<"own" | { readonly node: string }> {
+  async claim(address: Address): Promise<"own" | { readonly node: string }> {
     const owned = this.owned.get(keyOf(address));
     if (!owned || owned.isLost) return this.claimAnew(address, owned);
     owned.usedAt = this.options.clock.monotonic();
@@ -99,18 +99,22 @@ export class RedisOwnership implements SessionOwnership {
     this.passes.pass(...given);
   }
 
-  stop(address: Address, id?: string, by?: Sender): Awaitable<readonly StopResult[] | undefined> {
+  async stop(
+    address: Address,
+    id?: string,
+    by?: Sender,
+  ): Promise<readonly StopResult[] | undefined> {
     if (this.owns(address)) return undefined;
     return this.askOwner(address, (node) => this.passes.stop(node, address, { id, by }));
   }
 
-  running(address: Address): Awaitable<readonly RunningMessage[] | undefined> {
+  async running(address: Address): Promise<readonly RunningMessage[] | undefined> {
     if (this.owns(address)) return [];
-    const asked = this.askOwner(address, (node) => this.passes.running(node, address));
-    return asked.then(
-      (running) => running ?? [],
-      () => undefined,
-    );
+    try {
+      return (await this.askOwner(address, (node) => this.passes.running(node, address))) ?? [];
+    } catch {
+      return undefined; // that node does not answer
+    }
   }
 
   answer(node: string, ...answer: GivenAnswer): Promise<AnswerResult> {

@@ -133,12 +133,12 @@ class Log {
       find: async () => undefined,
       questions: { list },
       taken: {
-        known: ({ session }) =>
+        known: async ({ session }) =>
           [...taken].flatMap((key) => {
             const [own, id = ""] = key.split("\0");
             return own === session ? [{ id, ageMs: 0 }] : [];
           }),
-        settle: ({ session }, id) => {
+        settle: async ({ session }, id) => {
           if (!isAlive()) throw new DoorwardError("store_unavailable", "killed");
           taken.add(`${session}\0${id}`);
           const question = questions.get(id.replace("answer:", ""));

@@ -44,7 +44,7 @@ interface ChannelLog {
 /** Every call that needs the store fails with `store_unavailable` while it cannot be used. */
 export class SqliteConversations implements OpenConversations {
   readonly taken: TakenIds = {
-    known: (address) => this.store.knownIds(address),
+    known: async (address) => this.store.knownIds(address),
     replies: (address, id) => findReplies(this, address, id),
     settle: (address, id, digest, { stopped = false } = {}) =>
       new Promise((resolve, reject) => {

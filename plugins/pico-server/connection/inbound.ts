@@ -7,7 +7,7 @@ import {
   type ErrorCode,
   type MessagePayload,
 } from "../../../lib/pico-wire/index.ts";
-import type { InboundMessage, StopResult } from "../../channels/index.ts";
+import type { InboundMessage } from "../../channels/index.ts";
 import {
   decodeFrame,
   DeliveryAck,
@@ -300,22 +300,21 @@ export class Inbound implements BudgetMember {
     if (type === "message.send" || type === "media.send")
       this.deliver(bytes, id, session, frame.payload, files);
     if (type === "ack" && owner.acknowledges) owner.acknowledged(frame.payload.seq);
-    if (type === "message.stop") this.stopMessages(session, id, frame.payload.request_id);
+    if (type === "message.stop") void this.stopMessages(session, id, frame.payload.request_id);
     if (type === "question.answer") void this.answer(session, id, frame.payload);
     if (type === "typing.start" || type === "typing.stop")
       delivery.typing(session, type === "typing.start");
   }
 
-  private stopMessages(session: string, frameId: string | undefined, id: string | undefined): void {
+  private async stopMessages(
+    session: string,
+    frameId: string | undefined,
+    id: string | undefined,
+  ): Promise<void> {
     const { owner, context } = this;
-    const acknowledge = (results: readonly StopResult[]): void => {
-      const stopped = toStoppedMessages(results);
-      const payload = { ...(frameId !== undefined && { request_id: frameId }), stopped };
-      if (!this.isStopped) owner.respond({ type: "stop.ack", session_id: session, payload });
-    };
-    const results = context.delivery.stop(session, id, owner.sender);
-    if (results instanceof Promise) void results.then(acknowledge);
-    else acknowledge(results);
+    const stopped = toStoppedMessages(await context.delivery.stop(session, id, owner.sender));
+    const payload = { ...(frameId !== undefined && { request_id: frameId }), stopped };
+    if (!this.isStopped) owner.respond({ type: "stop.ack", session_id: session, payload });
   }
 
   private async answer(

@@ -24,7 +24,7 @@ const codeOf = ({ code }: { code: string }): string => code;
 function createStore() {
   let listener: DeletionListener | undefined;
   const service = {
-    taken: { known: () => [], settle: () => undefined },
+    taken: { known: async () => [], settle: async () => undefined },
     watchDeletions: (given: DeletionListener) => void (listener = given),
   } as unknown as Conversations;
   const plugin: Plugin<{ offers: { conversations: Conversations } }> = {
@@ -71,7 +71,9 @@ async function run(
 
 describe("the deletion of a conversation", () => {
   test("ends running and waiting messages before the store deletes", async () => {
-    const handler: Application = ({ signal, stream }) => {
+    const received: string[] = [];
+    const handler: Application = ({ id, signal, stream }) => {
+      received.push(id);
       stream().write("growing");
       return new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
     };
@@ -79,6 +81,7 @@ describe("the deletion of a conversation", () => {
       const outcomes = ["a", "b"].map((id) =>
         channel.inlet().deliver(channel.message({ id }), { dedupe: true }).catch(codeOf),
       );
+      await expect.poll(() => received).toEqual(["a"]);
       begin()();
       expect(await Promise.all(outcomes)).toEqual(["stopped", "stopped"]);
       expect(events).toEqual(["s"]);
@@ -213,7 +216,7 @@ describe("DedupedDelivery", () => {
     const stored: string[] = [];
     const unavailable = Object.assign(new Error("away"), { code: "store_unavailable" });
     const taken = {
-      known: () => [],
+      known: async () => [],
       settle: (_: unknown, id: string) => {
         stored.push(id);
         return Promise.reject(unavailable);

@@ -35,15 +35,15 @@ async function run(
   const passed: { id: string; stopped: boolean; outcome: PassOutcome }[] = [];
   const ownership: SessionOwnership = {
     listen: () => undefined,
-    claim: () => owner ?? new Promise((resolve) => claims.push(resolve)),
+    claim: async () => owner ?? new Promise((resolve) => claims.push(resolve)),
     pass: (_, { id }, outcome, { stopped = false }) => void passed.push({ id, stopped, outcome }),
-    stop: () => undefined,
-    running: () => undefined,
+    stop: async () => undefined,
+    running: async () => undefined,
     answer: () => Promise.reject(new Error("no question")),
     forget: () => undefined,
   };
   const conversations = {
-    taken: { known: () => [], settle: () => undefined },
+    taken: { known: async () => [], settle: async () => undefined },
     watchDeletions: (given: DeletionListener) => void (listener = given),
     ownership,
   } as unknown as Conversations;

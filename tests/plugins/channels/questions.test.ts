@@ -53,7 +53,7 @@ async function asking(
     },
   });
   const conversations = {
-    taken: { known: () => [], settle: () => undefined },
+    taken: { known: async () => [], settle: async () => undefined },
     find: () => Promise.resolve({ id: "c" }),
     read: () =>
       Promise.resolve({ items: channel.sent.map(({ id, message }) => ({ id, ...message })) }),

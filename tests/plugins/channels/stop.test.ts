@@ -9,7 +9,6 @@ import {
   type Application,
   type ApplicationOptions,
   type Message,
-  type StopResult,
   type StopStatus,
 } from "../../../plugins/channels/index.ts";
 import { gate, createSampleChannel, type SampleChannel } from "../../support/sample-channel.ts";
@@ -47,9 +46,11 @@ async function answering(
 }
 
 const turn = (): Promise<void> => new Promise(setImmediate);
-/** Without a store that several nodes share, the effect is known immediately. */
-function stop({ inlet }: SampleChannel, id?: string): readonly [string, StopStatus][] {
-  const results = inlet().stop("s", id) as readonly StopResult[];
+async function stop(
+  { inlet }: SampleChannel,
+  id?: string,
+): Promise<readonly [string, StopStatus][]> {
+  const results = await inlet().stop("s", id);
   return results.map((result) => [result.id, result.status]);
 }
 
@@ -115,16 +116,16 @@ describe("Run", () => {
     };
     await answering(handler, async ({ channel, ended }) => {
       const outcome = channel.inlet().deliver(channel.message({ id: "a" }), { dedupe: true });
-      expect(stop(channel, "a")).toEqual([["a", "stopping"]]);
+      expect(await stop(channel, "a")).toEqual([["a", "stopping"]]);
       expect(signal).toMatchObject({ aborted: true, reason: { code: "stopped" } });
       await expect(outcome).rejects.toMatchObject({ code: "stopped" });
       await turn();
       expect(ended).toEqual([
         { id: "a", end: { outcome: "stopped", finishReason: "stopped", messages: 0 } },
       ]);
-      expect(stop(channel, "a")).toEqual([["a", "over"]]);
-      expect(stop(channel, "b")).toEqual([["b", "unknown"]]);
-      expect(stop(channel)).toEqual([]);
+      expect(await stop(channel, "a")).toEqual([["a", "over"]]);
+      expect(await stop(channel, "b")).toEqual([["b", "unknown"]]);
+      expect(await stop(channel)).toEqual([]);
       const again = channel.inlet().deliver(channel.message({ id: "a" }), { dedupe: true });
       await expect(again).rejects.toMatchObject({ code: "stopped" });
     });
@@ -140,7 +141,7 @@ describe("Run", () => {
     await answering(handler, async ({ channel }) => {
       const first = channel.inlet().deliver(channel.message({ id: "a" }));
       const second = channel.inlet().deliver(channel.message({ id: "b" }));
-      expect(stop(channel, "b")).toEqual([["b", "removed"]]);
+      expect(await stop(channel, "b")).toEqual([["b", "removed"]]);
       await expect(second).rejects.toMatchObject({ code: "stopped" });
       done.open();
       await first;
@@ -161,7 +162,7 @@ describe("Run", () => {
     };
     await answering(handler, async ({ channel, ended }) => {
       await channel.inlet().deliver(channel.message());
-      stop(channel);
+      await stop(channel);
       await turn();
       stream!.write(" and more");
       await expect(received!.reply({ content: "late" })).rejects.toMatchObject({ code: "stopped" });
@@ -191,7 +192,7 @@ describe("Run", () => {
     await answering(handler, async ({ channel, ended }) => {
       await channel.inlet().deliver(channel.message({ id: "a" }));
       await turn();
-      expect(stop(channel)).toEqual([["a", "stopping"]]);
+      expect(await stop(channel)).toEqual([["a", "stopping"]]);
       done.open();
       await expect.poll(() => ended[0]?.end.outcome).toBe(outcome);
     });
@@ -210,7 +211,7 @@ describe("Run", () => {
       await channel.inlet().deliver(channel.message({ id: "a" }));
       await expect.poll(() => channel.sent.at(-1)?.message).toMatchObject({ final: true });
       await turn();
-      expect(stop(channel)).toEqual([["a", "stopping"]]);
+      expect(await stop(channel)).toEqual([["a", "stopping"]]);
       done.open();
       await expect.poll(() => ended[0]?.end.outcome).toBe("stopped");
     });
@@ -227,7 +228,7 @@ describe("Run", () => {
       async ({ channel, ended, clock }) => {
         const first = channel.inlet().deliver(channel.message({ id: "a" }));
         const second = channel.inlet().deliver(channel.message({ id: "b" }));
-        expect(stop(channel, "a")).toEqual([["a", "stopping"]]);
+        expect(await stop(channel, "a")).toEqual([["a", "stopping"]]);
         await expect(first).rejects.toMatchObject({ code: "stopped" });
         clock.increment(1_999);
         expect(seen).toEqual(["a"]);

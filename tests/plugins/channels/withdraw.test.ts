@@ -8,7 +8,6 @@ import {
   type Application,
   type ApplicationOptions,
   type Message,
-  type StopResult,
 } from "../../../plugins/channels/index.ts";
 import { createSampleChannel, type SampleChannel } from "../../support/sample-channel.ts";
 
@@ -23,8 +22,8 @@ async function answering(
   await withKernel(plugins, () => visit({ channel, ended }));
 }
 
-const stop = ({ inlet }: SampleChannel, id?: string) =>
-  (inlet().stop("s", id) as readonly StopResult[]).map((result) => [result.id, result.status]);
+const stop = async ({ inlet }: SampleChannel, id?: string) =>
+  (await inlet().stop("s", id)).map((result) => [result.id, result.status]);
 
 /**
  * Works on `width` messages in parallel and queues the others itself. It begins with the next one
@@ -81,7 +80,7 @@ describe("ApplicationOptions.withdraw", () => {
             );
             const before = [...begun];
             const statuses = ids.map((id) => [id, before.includes(id) ? "stopping" : "removed"]);
-            expect(stop(channel).toSorted()).toEqual(statuses);
+            expect((await stop(channel)).toSorted()).toEqual(statuses);
             expect(await Promise.all(outcomes)).toEqual(ids.map(() => "stopped"));
             await expect.poll(() => channel.inlet().isBusy()).toBe(false);
             expect(begun).toEqual(before);
@@ -91,7 +90,7 @@ describe("ApplicationOptions.withdraw", () => {
               .deliver(channel.message({ id: "next" }))
               .catch(() => undefined);
             expect(begun).toEqual([...before, "next"]);
-            stop(channel);
+            await stop(channel);
           },
           { perSession, withdraw },
         );
@@ -110,15 +109,19 @@ describe("ApplicationOptions.withdraw", () => {
             .inlet()
             .deliver(channel.message({ id }))
             .catch(() => undefined);
-        expect(stop(channel, "b")).toEqual([["b", "removed"]]);
-        expect(stop(channel, "a")).toEqual([["a", "stopping"]]);
+        const stops = [stop(channel, "b"), stop(channel, "a")];
         expect(begun).toEqual(["a", "c"]);
-        expect(stop(channel)).toEqual([
-          ["d", "removed"],
-          ["a", "stopping"],
-          ["c", "stopping"],
+        stops.push(stop(channel));
+        expect(begun).toEqual(["a", "c"]);
+        expect(await Promise.all(stops)).toEqual([
+          [["b", "removed"]],
+          [["a", "stopping"]],
+          [
+            ["d", "removed"],
+            ["a", "stopping"],
+            ["c", "stopping"],
+          ],
         ]);
-        expect(begun).toEqual(["a", "c"]);
       },
       { perSession: 2, withdraw },
     );

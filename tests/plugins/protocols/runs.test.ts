@@ -6,7 +6,7 @@ import type { PicoProtocol } from "../../../plugins/pico-server/index.ts";
 
 const sender = { id: "token:pico" };
 
-function createRuns(stop: PicoProtocol["stop"] = () => []) {
+function createRuns(stop: PicoProtocol["stop"] = async () => []) {
   const channel = {
     subscribe: () => () => undefined,
     deliver: () => new Promise(() => undefined),
@@ -31,7 +31,7 @@ function createRuns(stop: PicoProtocol["stop"] = () => []) {
 describe("Runs.stop", () => {
   test("stops the latest answer first, so that none begins", async () => {
     const stopped: (string | undefined)[] = [];
-    const { runs, start } = createRuns((_, id = "") => {
+    const { runs, start } = createRuns(async (_, id = "") => {
       stopped.push(id);
       return [{ id, status: id === "a" ? "stopping" : "removed" }];
     });
