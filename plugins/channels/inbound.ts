@@ -5,8 +5,7 @@ import { DedupedDelivery, settleAgain, type DedupeContext } from "./deduped-deli
 import { channelsErrors } from "./errors.ts";
 import { KnownIds, type WaitingDelivery } from "./known-ids.ts";
 import { maxHops } from "./outbound.ts";
-import type { ActiveApplication, RunOptions } from "./run-options.ts";
-import { Run, toRunning } from "./runs.ts";
+import { Run, toRunning, type ActiveApplication, type RunOptions } from "./runs.ts";
 import { assertSuggestions } from "./suggestions.ts";
 import type { PassOptions, TakenIds } from "../conversations/index.ts";
 import type {

@@ -22,7 +22,7 @@ import { createHistory } from "./history.ts";
 import { Inbound } from "./inbound.ts";
 import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
 import { Recording } from "./recording.ts";
-import type { RunOptions } from "./run-options.ts";
+import type { RunOptions } from "./runs.ts";
 import { OpenReplies } from "./open-replies.ts";
 import { Titles } from "./titles.ts";
 import { addAnswer, createTrafficCounts, trafficCalls, type TrafficCounts } from "./traffic.ts";

@@ -1,12 +1,16 @@
 /** One message in the application: from its delivery to the end of its last reply. */
-import { codeOf, type Release } from "../../kernel/index.ts";
+import { codeOf, type Awaitable, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import type { Turn } from "../conversations/index.ts";
+import type { Deletions } from "./deletions.ts";
 import { channelsErrors } from "./errors.ts";
+import type { OpenReplies } from "./open-replies.ts";
 import { toReply, type GrowingReply } from "./outbound.ts";
-import type { ActiveApplication, RunOptions } from "./run-options.ts";
 import type {
   AnswerEnd,
+  Application,
+  ApplicationOptions,
   Ask,
+  Channels,
   EndOptions,
   InboundMessage,
   Media,
@@ -18,8 +22,51 @@ import type {
   Sender,
 } from "./contract.ts";
 import { keepSuggestions } from "./suggestions.ts";
-import type { Asker } from "./questions.ts";
-import type { PendingDelivery, Slot, Task } from "./session-queues.ts";
+import type { Asker, Questions } from "./questions.ts";
+import type { ReplyStreams } from "./reply-streams.ts";
+import type { PendingDeliveries, PendingDelivery, Slot, Task } from "./session-queues.ts";
+
+/** The application, and the facts about it that all messages need. */
+export interface ActiveApplication {
+  readonly application: Application;
+  /** Aborts when the kernel stops. */
+  readonly signal: AbortSignal;
+  /** How long a stopped message may occupy its session. */
+  readonly stopGraceMs: number;
+  readonly withdraw: ApplicationOptions["withdraw"];
+}
+
+/** Dependencies of all messages in the application. */
+export interface RunOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly send: Channels["send"];
+  readonly openReplies: Pick<OpenReplies, "cut" | "forget">;
+  /**
+   * Removes the answer that an earlier process left of this message.
+   *
+   * @returns True if the conversation has the message.
+   */
+  readonly retract: (message: InboundMessage) => Promise<boolean>;
+  readonly stream: ReplyStreams["open"];
+  readonly history: Channels["history"];
+  /** Opens a stored file of a message; absent if this deployment keeps no files. */
+  readonly openFile?: ((id: string) => Promise<AsyncIterable<Uint8Array>>) | undefined;
+  readonly questions: Pick<Questions, "ask" | "closeRun">;
+  readonly deliveries: PendingDeliveries;
+  readonly deletions: Deletions;
+  readonly current: () => ActiveApplication | undefined;
+  /** Runs when the application fails after it has accepted the message. */
+  readonly failed: (message: InboundMessage, error: unknown) => void;
+  /** Adds the message to the conversation. */
+  readonly turn: (message: InboundMessage) => Awaitable<void>;
+  readonly accepted: (message: InboundMessage) => void;
+  /** Runs once, after the handler has settled and all its streams have ended. Never rejects. */
+  readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => Awaitable<void>;
+  /** Runs when a stopped message has not ended in time. */
+  readonly stopTimedOut: (message: InboundMessage, seconds: number) => void;
+}
 
 /** The message that the application receives. `signal` and `end` are made when they are read. */
 class ReceivedMessage implements Message {

@@ -11,7 +11,6 @@ import {
 import type { Awaitable } from "../../../kernel/index.ts";
 import type { RunningMessage } from "../../channels/index.ts";
 import type { Features } from "./features.ts";
-import { OwnTurns } from "./own-turns.ts";
 import { SentTexts } from "./sent-texts.ts";
 import { encodePlaceholder } from "./turn-placeholder.ts";
 import type {
@@ -150,6 +149,73 @@ export class SessionReader implements Subscriber {
     for (const entry of buffered ?? [])
       if (!entry.numbered || entry.cursor.seq > top.seq) owner.accept(this, entry);
     owner.replayed(this, frames.length, replay.ends);
+  }
+}
+
+const keyOf = (session: string, id: string): string => `${session}\n${id}`;
+
+interface OwnTurn {
+  /** The acknowledgement of the message will contain the number. */
+  readonly isAcknowledged: boolean;
+  /** Set when the turn is in the log and its number has not been sent. */
+  entry: SequencedEntry | undefined;
+}
+
+/**
+ * Holds back the number of a turn until the acknowledgement. If another numbered frame must be sent
+ * before, the number is released first, so that the client sees no hole.
+ */
+class OwnTurns {
+  private readonly turns = new Map<string, OwnTurn>();
+  private held = 0;
+
+  /** @param isAcknowledged - The acknowledgement of the message can contain the number. */
+  expect(session: string, id: string, isAcknowledged: boolean): void {
+    const key = keyOf(session, id);
+    if (!this.turns.has(key)) this.turns.set(key, { isAcknowledged, entry: undefined });
+  }
+
+  /**
+   * @returns `none` if another client wrote the turn; `held` if its number is sent later; `own` if
+   *   the caller must send the number now.
+   */
+  claim(entry: SequencedEntry): "none" | "held" | "own" {
+    const { session, request } = entry;
+    const key = request === undefined ? "" : keyOf(session, request);
+    const turn = this.turns.get(key);
+    if (!turn) return "none";
+    if (!turn.isAcknowledged) {
+      this.turns.delete(key);
+      return "own";
+    }
+    turn.entry = entry;
+    this.held += 1;
+    return "held";
+  }
+
+  /** The message is settled. @returns The turn whose number has not been sent. */
+  settle(session: string, id: string): SequencedEntry | undefined {
+    const key = keyOf(session, id);
+    const entry = this.turns.get(key)?.entry;
+    this.turns.delete(key);
+    if (entry) this.held -= 1;
+    return entry;
+  }
+
+  /**
+   * @param before - Only turns with a lower number.
+   * @returns The turns whose numbers have not been sent, in order. The caller sends them now.
+   */
+  release(before = Infinity): readonly SequencedEntry[] {
+    if (this.held === 0) return [];
+    const released: SequencedEntry[] = [];
+    for (const turn of this.turns.values()) {
+      if (!turn.entry || turn.entry.cursor.seq >= before) continue;
+      released.push(turn.entry);
+      turn.entry = undefined;
+    }
+    this.held -= released.length;
+    return released.sort((a, b) => a.cursor.seq - b.cursor.seq);
   }
 }
 
