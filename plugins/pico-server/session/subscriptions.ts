@@ -48,7 +48,7 @@ interface ReadFrom extends JoinOptions {
   /** The reader receives the ends of answers. */
   readonly ends: boolean;
   /** Lists the messages that the application works on, for `hello`. */
-  readonly running?: (() => Awaitable<Running>) | undefined;
+  readonly running?: (() => Promise<Running>) | undefined;
 }
 
 /**
@@ -122,10 +122,10 @@ export class SessionReader implements Subscriber {
 
   private readFrom({ after, defaultStart, running }: ReadFrom): void {
     const replay = this.log.readAfter(this.session, after, defaultStart);
-    const listed = replay instanceof Promise ? undefined : running?.();
-    if (replay instanceof Promise || listed instanceof Promise)
-      this.beginLater(replay, listed ? () => listed : running).catch((error) => this.fail(error));
-    else this.begin(replay, listed);
+    const isRead = !(replay instanceof Promise);
+    this.hasReplay = isRead;
+    if (isRead && !running) this.begin(replay, undefined);
+    else this.beginLater(replay, running).catch((error) => this.fail(error));
   }
 
   private fail(error: unknown): void {

@@ -32,14 +32,16 @@ describe("SessionReader", () => {
     expect(accepted).toEqual(["e1:1", "e1:2", "e1:3", "e2:1"]);
   });
 
-  test("loses no frame while another node lists its messages", async () => {
+  const top = { epoch: "e", seq: 1 };
+  const start = { top, frames: [], partials: [] };
+  const unsubscribe = (): void => undefined;
+  test.each([
+    ["a shared log", { join: async () => start, unsubscribe }],
+    ["a log in memory", { subscribe: () => undefined, readAfter: () => start, unsubscribe }],
+  ])("loses no frame while the running messages are listed: %s", async (_, calls) => {
     let list = (_: readonly RunningMessage[]): void => undefined;
     const listed = new Promise<readonly RunningMessage[]>((resolve) => void (list = resolve));
-    const top = { epoch: "e", seq: 1 };
-    const log = {
-      join: async () => ({ top, frames: [], partials: [] }),
-      unsubscribe: () => undefined,
-    } as unknown as SessionLog;
+    const log = calls as unknown as SessionLog;
     const seen: unknown[] = [];
     const reader = new SessionReader(log, "s", {
       begin: (_, { running }) => seen.push(running),
@@ -49,7 +51,7 @@ describe("SessionReader", () => {
     });
     const features = { resumes: true, turns: true, ends: true };
     reader.start({ after: undefined, ...features, running: () => listed });
-    await new Promise(setImmediate);
+    if ("join" in calls) await new Promise(setImmediate);
     const hear = (type: LogEntry["type"], seq: number, numbered: boolean): void => {
       const cursor = { epoch: "e", seq };
       reader.onEntry({ session: "s", cursor, numbered, type, frame: Buffer.of() });
