@@ -7,6 +7,7 @@ import { KnownIds, type WaitingDelivery } from "./known-ids.ts";
 import { maxHops } from "./outbound.ts";
 import { Run, toRunning, type ActiveApplication, type RunOptions } from "./runs.ts";
 import { assertSuggestions } from "./suggestions.ts";
+import type { Recorded } from "./traffic.ts";
 import type { PassOptions, TakenIds } from "../conversations/index.ts";
 import type {
   Address,
@@ -31,7 +32,8 @@ interface InboundOptions extends Omit<RunOptions, "deliveries" | "current"> {
   readonly log: Log;
   /** Keeps the ids of accepted and stopped messages, if a plugin does. */
   readonly taken: TakenIds | undefined;
-  readonly received: (message: InboundMessage) => void;
+  /** @returns The record of its times, if a plugin has asked for them. */
+  readonly received: (message: InboundMessage) => Recorded | undefined;
   /** Runs for each message that is asked to stop. */
   readonly stopAsked: (message: InboundMessage, by: Sender | undefined) => void;
 }
@@ -353,9 +355,9 @@ export class Inbound {
     isRepeated = false,
   ): void {
     const pendingDelivery = this.pendingDeliveries.open(deliveryCallbacks);
-    this.options.received(inboundMessage);
+    const times = this.options.received(inboundMessage);
     const { channel, session } = inboundMessage;
-    const run = new Run(this.runOptions, inboundMessage, pendingDelivery, isRepeated);
+    const run = new Run(this.runOptions, inboundMessage, pendingDelivery, { times, isRepeated });
     this.queues.add(channel, session, run);
   }
 

@@ -346,7 +346,6 @@ function createInbound(
       const { outcome, code } = end;
       const told = adapters.get(channel)?.ended?.(session, id, end);
       if (calls.titles.waiting.size > 0) calls.titles.answerEnded(message);
-      counts.recorder?.ended(message, end);
       uses.conversations?.noteEnd?.(message, id, toStoredEnd(end, ms));
       if (outcome === "completed") addAnswer(counts, { at: clock.now(), ms });
       emit("channels:answer-ended", () => ({
@@ -380,16 +379,15 @@ function createInbound(
         );
       }
     },
-    accepted: (message) => counts.recorder?.accepted(message),
     received(message) {
       counts.received += 1;
       adapters.countReceived(message.channel);
-      counts.recorder?.received(message);
       emit("channels:message-received", () => {
         const { channel, session, id, sender, at } = message;
         const user = sender && { sender: sender.id };
         return { channel, session, id, ...user, bytes: bytesOf(message), at };
       });
+      return counts.recorder?.received(message);
     },
   });
 }

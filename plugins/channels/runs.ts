@@ -24,6 +24,7 @@ import type {
 import { keepSuggestions } from "./suggestions.ts";
 import type { Asker, Questions } from "./questions.ts";
 import type { ReplyStreams } from "./reply-streams.ts";
+import type { Recorded } from "./traffic.ts";
 import type { PendingDeliveries, PendingDelivery, Slot, Task } from "./session-queues.ts";
 
 /** The application, and the facts about it that all messages need. */
@@ -61,7 +62,6 @@ export interface RunOptions {
   readonly failed: (message: InboundMessage, error: unknown) => void;
   /** Adds the message to the conversation. */
   readonly turn: (message: InboundMessage) => Awaitable<void>;
-  readonly accepted: (message: InboundMessage) => void;
   /** Runs once, after the handler has settled and all its streams have ended. Never rejects. */
   readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => Awaitable<void>;
   /** Runs when a stopped message has not ended in time. */
@@ -146,6 +146,7 @@ export class Run implements Task {
   readonly message: InboundMessage;
   private readonly options: RunOptions;
   private readonly delivery: PendingDelivery;
+  private readonly times: Recorded | undefined;
   private readonly isRepeated: boolean;
   private slot: Slot | undefined;
   private application: ActiveApplication | undefined;
@@ -183,15 +184,19 @@ export class Run implements Task {
   /** Identifies this run as the asker of its questions. */
   private readonly asker: Asker;
 
-  /** @param isRepeated - An earlier process ended before the application accepted the message. */
+  /**
+   * @param arrival.times - Records the times of the message.
+   * @param arrival.isRepeated - An earlier process ended before the application accepted it.
+   */
   constructor(
     options: RunOptions,
     message: InboundMessage,
     delivery: PendingDelivery,
-    isRepeated = false,
+    arrival: { readonly times: Recorded | undefined; readonly isRepeated: boolean },
   ) {
     this.options = options;
-    this.isRepeated = isRepeated;
+    this.times = arrival.times;
+    this.isRepeated = arrival.isRepeated;
     this.message = message;
     this.asker = { request: message.id };
     this.delivery = delivery;
@@ -328,7 +333,7 @@ export class Run implements Task {
   reportEnd(): void {
     if (this.hasReported || this.isOver) return;
     this.hasReported = true;
-    void this.options.ended(this.message, this.toEnd(), this.options.clock.now() - this.message.at);
+    void this.tellEnd(this.toEnd(), this.options.clock.now() - this.message.at);
   }
 
   accept(): void {
@@ -364,7 +369,7 @@ export class Run implements Task {
 
   private confirm(): void {
     if (!this.options.deliveries.accept(this.delivery)) return;
-    this.options.accepted(this.message);
+    this.times?.accepted();
     this.release();
   }
 
@@ -508,8 +513,13 @@ export class Run implements Task {
     const isAwaited = this.isStopping && !this.hasReported;
     if (!isAwaited) this.slot!.forget(this);
     if (this.hasReported) return;
-    const told = this.options.ended(this.message, end, ms);
+    const told = this.tellEnd(end, ms);
     if (isAwaited) void Promise.resolve(told).finally(() => this.slot!.forget(this));
+  }
+
+  private tellEnd(end: AnswerEnd, ms: number): Awaitable<void> {
+    this.times?.ended(end);
+    return this.options.ended(this.message, end, ms);
   }
 
   private toEnd(): AnswerEnd {

@@ -47,29 +47,56 @@ const keyOf = ({ channel, session }: Address, id: string): string =>
   `${channel}\0${session}\0${id}`;
 
 /** The times of one message. */
-class Recorded implements Address {
+export class Recorded implements Address {
   readonly channel: string;
   readonly session: string;
   readonly id: string;
   readonly protocol: string | undefined;
   /** Unix milliseconds. */
   readonly at: number;
+  private readonly clock: Clock;
   /** Milliseconds of the monotonic clock. */
-  readonly startedAt: number;
-  acceptedMs: number | undefined = undefined;
-  firstTextMs: number | undefined = undefined;
-  endedMs: number | undefined = undefined;
-  end: AnswerEnd | undefined = undefined;
-  parts: Mutable<RequestTimesPart>[] | undefined = undefined;
-  left = 0;
+  private readonly startedAt: number;
+  private acceptedMs: number | undefined = undefined;
+  private firstTextMs: number | undefined = undefined;
+  private endedMs: number | undefined = undefined;
+  private end: AnswerEnd | undefined = undefined;
+  private parts: Mutable<RequestTimesPart>[] | undefined = undefined;
+  private left = 0;
 
   constructor({ channel, session, id, protocol }: InboundMessage, clock: Clock) {
     this.channel = channel;
     this.session = session;
     this.id = id;
     this.protocol = protocol;
+    this.clock = clock;
     this.at = clock.now();
     this.startedAt = clock.monotonic();
+  }
+
+  accepted(): void {
+    this.acceptedMs ??= this.since();
+  }
+
+  /** A message of the answer was sent, or has grown. */
+  sent(id: string, message: OutboundMessage & { readonly final?: boolean }): void {
+    const { kind = "text", final = true } = message;
+    const ms = this.since();
+    if (kind === "text" && message.content !== "") this.firstTextMs ??= ms;
+    const parts = (this.parts ??= []);
+    const known = parts.findLast((part) => part.id === id);
+    if (known) {
+      known.updates += 1;
+      known.toMs = ms;
+      known.final ||= final;
+    } else if (parts.length < maxParts)
+      parts.push({ id, kind, fromMs: ms, toMs: ms, updates: 0, final });
+    else this.left += 1;
+  }
+
+  ended(end: AnswerEnd): void {
+    this.endedMs = this.since();
+    this.end = end;
   }
 
   view(): RequestTimes {
@@ -90,6 +117,10 @@ class Recorded implements Address {
       left,
     };
   }
+
+  private since(): number {
+    return Math.round((this.clock.monotonic() - this.startedAt) * 10) / 10;
+  }
 }
 
 /** Records the times of the newest 200 messages, and of at most 100 parts of each answer. */
@@ -105,57 +136,28 @@ class TimesRecorder {
     this.clock = clock;
   }
 
-  received(message: InboundMessage): void {
+  received(message: InboundMessage): Recorded {
     if (this.newer.size >= maxRequests) {
       this.older = this.newer;
       this.newer = new Map();
     }
-    this.newer.set(keyOf(message, message.id), new Recorded(message, this.clock));
-  }
-
-  accepted(message: InboundMessage): void {
-    const found = this.find(message, message.id);
-    if (found) found.acceptedMs ??= this.since(found);
+    const recorded = new Recorded(message, this.clock);
+    this.newer.set(keyOf(message, message.id), recorded);
+    return recorded;
   }
 
   /** A message about a request was sent, or has grown. */
   sent(to: Address, id: string, message: OutboundMessage & { readonly final?: boolean }): void {
-    const { inReplyTo, kind = "text", final = true, placeholder = false } = message;
-    const found = inReplyTo === undefined ? undefined : this.find(to, inReplyTo);
-    if (!found || placeholder) return;
-    const ms = this.since(found);
-    if (kind === "text" && message.content !== "") found.firstTextMs ??= ms;
-    const parts = (found.parts ??= []);
-    const known = parts.findLast((part) => part.id === id);
-    if (known) {
-      known.updates += 1;
-      known.toMs = ms;
-      known.final ||= final;
-    } else if (parts.length < maxParts)
-      parts.push({ id, kind, fromMs: ms, toMs: ms, updates: 0, final });
-    else found.left += 1;
-  }
-
-  ended(message: InboundMessage, end: AnswerEnd): void {
-    const found = this.find(message, message.id);
-    if (!found) return;
-    found.endedMs = this.since(found);
-    found.end = end;
+    const { inReplyTo, placeholder = false } = message;
+    if (inReplyTo === undefined || placeholder) return;
+    const key = keyOf(to, inReplyTo);
+    (this.newer.get(key) ?? this.older.get(key))?.sent(id, message);
   }
 
   /** @returns The times, oldest first. */
   list(): readonly RequestTimes[] {
     const before = [...this.older].filter(([key]) => !this.newer.has(key));
     return [...before, ...this.newer].slice(-maxRequests).map(([, recorded]) => recorded.view());
-  }
-
-  private find(to: Address, id: string): Recorded | undefined {
-    const key = keyOf(to, id);
-    return this.newer.get(key) ?? this.older.get(key);
-  }
-
-  private since({ startedAt }: Recorded): number {
-    return Math.round((this.clock.monotonic() - startedAt) * 10) / 10;
   }
 }
 
