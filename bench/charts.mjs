@@ -1,5 +1,5 @@
 // npm run charts [-- --check]: draws docs/images/performance-*.svg from bench/results/servers.json,
-// and writes the figures of the same run into docs/scaling.md. With --check it only compares.
+// and writes the figures of the same run into docs/performance.md. With --check it only compares.
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import { echoTable, latencyTable, machineText } from "./charts/tables.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const source = "bench/results/servers.json";
-const page = "docs/scaling.md";
+const page = "docs/performance.md";
 
 /** @typedef {{ command: string, machine: string, records: import("./report.mjs").Record[] }} Results */
 

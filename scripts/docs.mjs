@@ -11,7 +11,16 @@ const contents = [
   ["Connect", ["pico", "files", "doors", "guarantees", "errors"]],
   [
     "Run",
-    ["configuration", "commands", "deploy", "conversations", "security", "asvs", "scaling", "api"],
+    [
+      "configuration",
+      "deploy",
+      "conversations",
+      "security",
+      "asvs",
+      "scaling",
+      "performance",
+      "api",
+    ],
   ],
   ["Build", ["embedding", "plugins", "write-a-channel", "architecture"]],
 ];

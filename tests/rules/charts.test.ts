@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const read = (...names: string[]): string => readFileSync(path.join(root, ...names), "utf8");
 
-describe("charts of docs/scaling.md", () => {
+describe("charts of docs/performance.md", () => {
   test("show the committed results, as the tables of the page do", async () => {
     const charts = path.join(root, "bench", "charts.mjs");
     await promisify(execFile)(process.execPath, [charts, "--check"]);
@@ -21,7 +21,7 @@ describe("charts of docs/scaling.md", () => {
       expect(svg).toMatch(/<title>.+<\/title>\n<desc>.*Doorward, extension.*<\/desc>/);
       expect(svg).toContain("prefers-color-scheme:dark");
       expect(svg).not.toMatch(/<script|href|url\(/);
-      expect(read("docs", "scaling.md")).toContain(`/docs/images/${name})`);
+      expect(read("docs", "performance.md")).toContain(`/docs/images/${name})`);
     },
   );
 });

@@ -36,7 +36,7 @@ describe("documentation page", () => {
 
   test("lists pages by task, headings and neighbours", async () => {
     await dashboard.openLive(
-      "/docs/commands",
+      "/docs/configuration",
       async (page) => {
         const contents = page.getByRole("navigation", { name: "Documentation" });
         expect(await contents.getByRole("heading").allTextContents()).toEqual([
@@ -45,7 +45,9 @@ describe("documentation page", () => {
           "Run",
           "Build",
         ]);
-        expect(await contents.locator("[aria-current=page]").textContent()).toBe("Commands");
+        expect(await contents.locator("[aria-current=page]").textContent()).toBe(
+          "Configuration and commands",
+        );
         const headings = page.getByRole("navigation", { name: "On this page" });
         await headings.getByRole("link").last().click();
         const [, id = ""] = page.url().split("#");
@@ -111,11 +113,13 @@ describe("documentation page", () => {
 
   test("folds the list of pages on phones", async () => {
     const phone = { viewport: { width: 390, height: 844 } };
-    await dashboard.open("/docs/commands", phone, async (page) => {
+    await dashboard.open("/docs/configuration", phone, async (page) => {
       const list = page.getByRole("navigation", { name: "Documentation" });
       expect(await list.count()).toBe(0);
       await page.getByText("All pages").click();
-      expect(await list.locator("[aria-current=page]").textContent()).toBe("Commands");
+      expect(await list.locator("[aria-current=page]").textContent()).toBe(
+          "Configuration and commands",
+        );
       await list.getByRole("link", { name: "Deployment" }).click();
       await page.waitForURL("**/docs/deploy");
     });
@@ -124,7 +128,7 @@ describe("documentation page", () => {
   test("loads the search index with the first key and opens a section", async () => {
     dashboard.site.views.set("GET /docs/search.json", searchIndex);
     await dashboard.openLive(
-      "/docs/commands",
+      "/docs/configuration",
       async (page) => {
         const asked: string[] = [];
         page.on("request", (request) => asked.push(new URL(request.url()).pathname));
@@ -151,7 +155,7 @@ describe("documentation page", () => {
   test("says so when nothing matches, and when the index cannot be loaded", async () => {
     dashboard.site.answer = () => [503, { message: "Not now" }];
     await dashboard.openLive(
-      "/docs/commands",
+      "/docs/configuration",
       async (page) => {
         const search = page.getByRole("searchbox");
         const status = page.locator(".contents [role=status]");
