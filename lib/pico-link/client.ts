@@ -6,12 +6,13 @@ import { chatError } from "./errors.ts";
 export type { Client, ConnectOptions } from "./connect.ts";
 export type { ChatError } from "./errors.ts";
 export type { SocketConstructor } from "./dial.ts";
-export type { HistoryOptions, HistoryPage, HistoryTurn } from "./history.ts";
-export type { MediaLimits } from "./media.ts";
+export type { HistoryOptions, HistoryPage, HistoryTurn, MediaLimits } from "./http.ts";
 export type { ChatAnswer, ChatAnswered, ChatQuestion } from "./questions.ts";
-export type { ChatEnd, ChatTurn, ChatUsage, StoppedAnswer } from "./answer-types.ts";
-export type { ChatFrame } from "./text-types.ts";
 export type {
+  ChatEnd,
+  ChatTurn,
+  ChatUsage,
+  StoppedAnswer,
   ChatGap,
   ChatHandlers,
   ChatMessage,
@@ -21,6 +22,7 @@ export type {
   ChatStateChange,
   ChatToolCall,
   SentMessage,
+  ChatFrame,
 } from "./types.ts";
 
 /**

@@ -1,11 +1,17 @@
 // Builds a client from the options of `connect` and a WebSocket constructor.
 import { createDialer, httpUrl, type Dial, type SocketConstructor } from "./dial.ts";
-import { readHistory, type HistoryOptions, type HistoryPage } from "./history.ts";
+import {
+  readHistory,
+  type HistoryOptions,
+  type HistoryPage,
+  fetchMedia,
+  type MediaLimits,
+  type HttpSource,
+} from "./http.ts";
 import { createLink } from "./link.ts";
-import { fetchMedia, type MediaLimits, type MediaSource } from "./media.ts";
 import type { ChatAnswer, ChatAnswered } from "./questions.ts";
-import type { StoppedAnswer } from "./answer-types.ts";
 import type {
+  StoppedAnswer,
   ChatHandlers,
   ChatMessage,
   ChatOutgoing,
@@ -156,7 +162,7 @@ export function connectWith(
     dial: dialing,
   });
   start();
-  const source: MediaSource = {
+  const source: HttpSource = {
     base: httpUrl(url),
     token: () => (typeof token === "string" ? token : token()),
     fetch,

@@ -1,7 +1,6 @@
 // Opens WebSockets to a channel, and finds out why a handshake failed.
 import { encodeUtf8, formatCursor } from "../pico-wire/index.ts";
-import type { Clock, ResumePoint } from "./types.ts";
-import type { HandshakeRejection, SocketEvent } from "./socket-types.ts";
+import type { Clock, ResumePoint, HandshakeRejection, SocketEvent } from "./types.ts";
 
 /**
  * Adds the query parameters of the link to an address. Existing `session_id`, `pico_ext` and

@@ -3,13 +3,13 @@
 // and timers; `createDialer` opens sockets. It depends on the codec only and runs in browsers.
 export { retryAfterMs, type Dial, type SocketListener } from "./dial.ts";
 export { type ChatError } from "./errors.ts";
-export * as bounds from "./limits.ts";
-export * as timing from "./limits.ts";
+export * as limits from "./limits.ts";
 export { createLink } from "./link.ts";
 export { initialData } from "./step-context.ts";
 export type { ChatAnswer, ChatAnswered, ChatQuestion } from "./questions.ts";
-export type { ChatEnd, StoppedAnswer } from "./answer-types.ts";
 export type {
+  ChatEnd,
+  StoppedAnswer,
   Driver,
   Link,
   ChatHandlers,
@@ -24,6 +24,6 @@ export type {
   ChatReceipt,
   ChatState,
   LinkState,
+  HandshakeRejection,
 } from "./types.ts";
 export { nextAt, step } from "./step.ts";
-export type { HandshakeRejection } from "./socket-types.ts";

@@ -14,8 +14,8 @@ import type {
   LinkOptions,
   ChatOutgoing,
   ChatReceipt,
+  SocketEvent,
 } from "./types.ts";
-import type { SocketEvent } from "./socket-types.ts";
 
 /**
  * Runs the steps one after the other. An event that an effect causes waits until the earlier

@@ -1,9 +1,9 @@
-// Assembles the updates of a message into complete messages.
-import type { ServerFrame, ServerMessage } from "../pico-wire/index.ts";
-import * as bounds from "./limits.ts";
+// Assembles messages: added text into the whole text so far, and updates into complete messages.
+import type { AppendFrame, ServerFrame, ServerMessage } from "../pico-wire/index.ts";
+import * as limits from "./limits.ts";
 import { toToolCalls } from "./received-values.ts";
-import { notify, update, type StepContext } from "./step-context.ts";
-import type { ChatMessage, PartialMessage } from "./types.ts";
+import { notify, update, updateConnection, type StepContext } from "./step-context.ts";
+import type { ChatFrame, ChatMessage, GrowingText, PartialMessage } from "./types.ts";
 
 // A message arrives in parts: a create, then updates with the full text so far. A server of
 // extension 1 marks the last part. Other servers do not: their message is complete when they attach
@@ -59,7 +59,7 @@ export function assemble(context: StepContext, frame: MessageFrame, isExtension:
   notify(context, "onUpdate", message);
   const wholeAt = isExtension ? Infinity : context.now + context.silenceMs;
   update(context, {
-    parts: [...context.core.parts, { message, wholeAt }].slice(-bounds.maxPartialMessages),
+    parts: [...context.core.parts, { message, wholeAt }].slice(-limits.maxPartialMessages),
   });
 }
 
@@ -69,7 +69,7 @@ function deliverWhole(context: StepContext, message: ChatMessage): void {
   notify(context, "onUpdate", final);
   if (completedIds.includes(message.id)) return;
   notify(context, "onMessage", final);
-  update(context, { completedIds: [...completedIds, message.id].slice(-bounds.maxCompletedIds) });
+  update(context, { completedIds: [...completedIds, message.id].slice(-limits.maxCompletedIds) });
 }
 
 export function dropPartial(context: StepContext, id: string): void {
@@ -88,4 +88,43 @@ export function completeBefore(context: StepContext, by?: number): void {
   update(context, { parts: parts.filter((part) => !isDue(part)) });
   for (const { message } of parts.filter(isDue))
     deliverWhole(context, by === undefined ? message : { ...message, assumed: true });
+}
+
+/** @returns Undefined if the frame adds to a text that this client does not have. */
+export function readGrowth(
+  { core: { connection } }: StepContext,
+  { payload: { message_id: id, at, content, ...rest }, ...frame }: AppendFrame,
+): ChatFrame | undefined {
+  const text = connection?.texts.find(({ message_id }) => message_id === id);
+  if (text?.content.length !== at) return undefined;
+  return {
+    ...frame,
+    type: "message.update",
+    payload: { ...text, ...rest, content: text.content + content },
+  };
+}
+
+/** Keeps the text of a message until it is final. */
+export function rememberText(context: StepContext, frame: ChatFrame): void {
+  const texts = context.core.connection?.texts ?? [];
+  switch (frame.type) {
+    case "message.create":
+    case "message.update":
+    case "media.create":
+    case "message.delete": {
+      const { message_id: id } = frame.payload;
+      const others = texts.filter(({ message_id }) => message_id !== id);
+      const text = "content" in frame.payload && growingText(frame.payload);
+      if (text) others.push(text);
+      if (text || others.length < texts.length)
+        updateConnection(context, { texts: others.slice(-limits.maxPartialMessages) });
+    }
+  }
+}
+
+/** @returns Undefined if the message is final. The fields that are left out end with an update. */
+function growingText(payload: ServerMessage): GrowingText | undefined {
+  const { attachments, tool_calls, placeholder, model_name, context_usage, final, ...text } =
+    payload;
+  return final ? undefined : text;
 }

@@ -1,7 +1,6 @@
 // Keeps messages until the server confirms them, and sends them at the permitted rate.
 import { frameLimits } from "../pico-wire/index.ts";
-import * as bounds from "./limits.ts";
-import * as timing from "./limits.ts";
+import * as limits from "./limits.ts";
 import { addEffect, updateConnection, update, type StepContext } from "./step-context.ts";
 import type { LinkData, Effect, OutboxEntry, ChatReceipt } from "./types.ts";
 
@@ -13,9 +12,9 @@ export function enqueue(
 ): void {
   const { outbox, hello, state } = context.core;
   const isFull =
-    outbox.length >= bounds.maxQueuedMessages ||
+    outbox.length >= limits.maxQueuedMessages ||
     (outbox.length > 0 &&
-      outbox.reduce((sum, entry) => sum + entry.bytes, bytes) > bounds.maxQueuedBytes);
+      outbox.reduce((sum, entry) => sum + entry.bytes, bytes) > limits.maxQueuedBytes);
   const code =
     state === "closed"
       ? "closed"
@@ -25,8 +24,8 @@ export function enqueue(
           ? "outbox_full"
           : undefined;
   if (code) return addEffect(context, { type: "refused", id, code });
-  const entry = { id, text, bytes, expiresAt: context.now + timing.messageExpiryMs, sent: false };
-  const ownIds = [...context.core.ownIds, id].slice(-bounds.maxCompletedIds);
+  const entry = { id, text, bytes, expiresAt: context.now + limits.messageExpiryMs, sent: false };
+  const ownIds = [...context.core.ownIds, id].slice(-limits.maxCompletedIds);
   update(context, { outbox: [...outbox, entry], ownIds });
 }
 
@@ -69,8 +68,8 @@ export function rejectExpired(context: StepContext): void {
     if (expiresAt <= context.now) reject(context, id, "expired");
 }
 
-const intervalMs = 1_000 / bounds.messagesPerSecond;
-const burstMs = bounds.messageBurst * intervalMs;
+const intervalMs = 1_000 / limits.messagesPerSecond;
+const burstMs = limits.messageBurst * intervalMs;
 
 const isSent = ({ sent }: OutboxEntry): boolean => sent;
 

@@ -1,14 +1,25 @@
 // Handles the frames that a server sends.
-import type { ErrorPayload, ReceivedFrame } from "../pico-wire/index.ts";
-import { readGrowth, rememberText } from "./growing-texts.ts";
-import { assemble, completeBefore, dropPartial } from "./message-assembly.ts";
+import type {
+  AnswerEndPayload,
+  ErrorPayload,
+  ReceivedFrame,
+  UserTurnFrame,
+} from "../pico-wire/index.ts";
+import {
+  assemble,
+  completeBefore,
+  dropPartial,
+  readGrowth,
+  rememberText,
+} from "./message-assembly.ts";
 import { reject, confirm } from "./outbox.ts";
 import { handleQuestion, handleQuestionAck, rejectAnswer } from "./questions.ts";
 import { updateConnection, update, notify, type StepContext } from "./step-context.ts";
 import { handleGap, startStream, handleHello, acceptNumbered } from "./stream.ts";
-import { failStops, handleEnd, handleStopAck, handleTurn } from "./stops.ts";
+import { failStops, handleStopAck } from "./stops.ts";
+import { toUsage } from "./received-values.ts";
 import { scheduleRetry } from "./retry.ts";
-import type { ChatFrame } from "./text-types.ts";
+import type { ChatFrame } from "./types.ts";
 
 /** Records that the server is alive. */
 export const markAlive = (context: StepContext): void =>
@@ -84,4 +95,18 @@ function handleError(context: StepContext, error: ErrorPayload): void {
   failStops(context, code, (stop) => stop.id === id);
   if (code === "unknown_type") return update(context, { isTypingUnknown: true });
   notify(context, "onError", { code, message });
+}
+
+/** Reports a turn of another device. */
+function handleTurn(context: StepContext, { payload, timestamp }: UserTurnFrame): void {
+  const { message_id: id, request_id: requestId, ...rest } = payload;
+  if (!context.core.ownIds.includes(requestId))
+    notify(context, "onTurn", { id, requestId, ...rest, at: timestamp ?? context.now });
+}
+
+/** Reports the end of an answer. Servers repeat it after a resume. */
+function handleEnd(context: StepContext, end: AnswerEndPayload): void {
+  const { request_id: requestId, finish_reason: finishReason, usage: given, ...rest } = end;
+  const usage = toUsage(given);
+  notify(context, "onEnd", { requestId, finishReason, ...rest, ...(usage && { usage }) });
 }

@@ -1,6 +1,5 @@
 // Reads values of a server that the decoder does not validate.
-import type { ChatUsage } from "./answer-types.ts";
-import type { ChatToolCall } from "./types.ts";
+import type { ChatUsage, ChatToolCall } from "./types.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

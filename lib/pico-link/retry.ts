@@ -1,11 +1,10 @@
 // Decides what happens after a failed handshake or a closed connection.
 import { interpretClose } from "../pico-wire/index.ts";
-import * as timing from "./limits.ts";
+import * as limits from "./limits.ts";
 import { markAllUnsent, rejectLargest } from "./outbox.ts";
 import { failStops } from "./stops.ts";
 import { addEffect, enterState, hasSocket, update, type StepContext } from "./step-context.ts";
-import type { LinkData } from "./types.ts";
-import type { HandshakeRejection } from "./socket-types.ts";
+import type { LinkData, HandshakeRejection } from "./types.ts";
 
 /**
  * The minimum attempt number after `going_away`, which servers send when they stop. The first
@@ -28,13 +27,13 @@ function retryDelay(
   named?: number,
   floor = 0,
 ): number {
-  const minMs = hello?.retry.min || timing.minRetryMs;
-  const maxMs = Math.max(minMs, hello?.retry.max || timing.maxRetryMs);
+  const minMs = hello?.retry.min || limits.minRetryMs;
+  const maxMs = Math.max(minMs, hello?.retry.max || limits.maxRetryMs);
   const bound = Math.min(maxMs, minMs * 2 ** (Math.max(attempt, floor) + 1));
   const spread = named === undefined ? bound - minMs : minMs;
   return Math.round(
-    Math.min(named ?? minMs, timing.maxServerDelayMs) +
-      random * Math.min(spread, timing.maxServerDelayMs),
+    Math.min(named ?? minMs, limits.maxServerDelayMs) +
+      random * Math.min(spread, limits.maxServerDelayMs),
   );
 }
 
@@ -69,7 +68,7 @@ function dropConnection(context: StepContext): void {
     generation: generation + 1,
     // Without suspension, a longer silence would have been noticed. It proves nothing about the
     // server.
-    quietMs: quietMs + (quiet < timing.helloTimeoutMs ? quiet : 0),
+    quietMs: quietMs + (quiet < limits.helloTimeoutMs ? quiet : 0),
   });
 }
 
@@ -87,7 +86,7 @@ function enterBlocked(context: StepContext, reason: string, check = adviceByMeth
     context,
     "blocked",
     reason,
-    timing.blockedRetryMs,
+    limits.blockedRetryMs,
     check ?? `${token} ${header} ${query}`,
   );
 }

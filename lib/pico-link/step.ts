@@ -1,7 +1,7 @@
 // The logic of the link as one pure function.
 import { completeBefore } from "./message-assembly.ts";
 import { markAlive, assumePlainServer, receiveFrame } from "./receive.ts";
-import * as timing from "./limits.ts";
+import * as limits from "./limits.ts";
 import { rejectExpired, handleFlush, sendQueued, nextSendAt, enqueue } from "./outbox.ts";
 import {
   addEffect,
@@ -28,7 +28,7 @@ export function step(
 ): readonly [LinkData, readonly Effect[]] {
   if ("generation" in event && (event.generation !== linkData.generation || !hasSocket(linkData)))
     return [linkData, []];
-  const silenceMs = Math.min(moment.silenceMs || timing.messageIdleMs, timing.maxServerDelayMs);
+  const silenceMs = Math.min(moment.silenceMs || limits.messageIdleMs, limits.maxServerDelayMs);
   const context: StepContext = { core: linkData, ...moment, silenceMs, effects: [] };
   handleEvent(context, event);
   failAnswers(context);
@@ -81,7 +81,7 @@ function handleEvent(context: StepContext, event: LinkEvent): void {
 
 function startConnecting(context: StepContext): void {
   const { generation, cursor, hello } = context.core;
-  enterState(context, "connecting", context.core.reason, context.now + timing.connectTimeoutMs);
+  enterState(context, "connecting", context.core.reason, context.now + limits.connectTimeoutMs);
   update(context, { generation: generation + 1 });
   const resume = cursor && hello ? { cursor, conn: hello.conn_id } : undefined;
   addEffect(context, { type: "connect", generation: generation + 1, resume });
@@ -120,14 +120,14 @@ function sendTyping(context: StepContext, on: boolean): void {
  */
 function livenessDeadlines({ hello }: LinkData, { heardAt, pingedAt }: ConnectionData) {
   const dead = Math.min(
-    (hello?.read_timeout ?? 0) * 1_000 || timing.idleTimeoutMs,
-    timing.maxServerDelayMs,
+    (hello?.read_timeout ?? 0) * 1_000 || limits.idleTimeoutMs,
+    limits.maxServerDelayMs,
   );
-  const every = Math.min((hello?.ping_interval ?? 0) * 1_000 || timing.pingIntervalMs, dead / 2);
+  const every = Math.min((hello?.ping_interval ?? 0) * 1_000 || limits.pingIntervalMs, dead / 2);
   return {
     every,
     pingAt: Math.max(heardAt, pingedAt) + every,
-    deadAt: heardAt + Math.max(dead, every + timing.pongTimeoutMs),
+    deadAt: heardAt + Math.max(dead, every + limits.pongTimeoutMs),
   };
 }
 
@@ -137,7 +137,7 @@ function livenessDeadlines({ hello }: LinkData, { heardAt, pingedAt }: Connectio
  */
 const helloDeadline = ({ connection, cursor, quietMs }: LinkData): number =>
   connection && !connection.mode && !cursor
-    ? connection.openedAt + timing.helloTimeoutMs - quietMs
+    ? connection.openedAt + limits.helloTimeoutMs - quietMs
     : Infinity;
 
 function handleTimer(context: StepContext): void {
@@ -162,7 +162,7 @@ function checkLiveness(context: StepContext, connection: ConnectionData, late: n
   const { now } = context;
   const { openedAt, hasSpoken } = connection;
   const { every, pingAt, deadAt } = livenessDeadlines(context.core, connection);
-  const slept = late > timing.pongTimeoutMs;
+  const slept = late > limits.pongTimeoutMs;
   if (slept) updateConnection(context, { heardAt: now - every });
   else if (deadAt <= now) return scheduleRetry(context, "heartbeat");
   if (pingAt <= now || slept) {
@@ -170,7 +170,7 @@ function checkLiveness(context: StepContext, connection: ConnectionData, late: n
     updateConnection(context, { pingedAt: now });
   }
   if (helloDeadline(context.core) <= now) assumePlainServer(context);
-  if (hasSpoken && openedAt + timing.stableAfterMs <= now) update(context, { attempt: 0 });
+  if (hasSpoken && openedAt + limits.stableAfterMs <= now) update(context, { attempt: 0 });
 }
 
 /** @returns When `handleTimer` has something to do; `Infinity` if never. */
@@ -192,7 +192,7 @@ export function nextAt(linkData: LinkData): number {
       nextSendAt(linkData),
       helloDeadline(linkData),
     );
-    if (attempt && hasSpoken) times.push(openedAt + timing.stableAfterMs);
+    if (attempt && hasSpoken) times.push(openedAt + limits.stableAfterMs);
   }
   return Math.min(...times);
 }

@@ -1,11 +1,9 @@
 // Keeps stops until the server answers them. A stop is sent after the messages that it may concern.
-import type { AnswerEndPayload, StopAckFrame, UserTurnFrame } from "../pico-wire/index.ts";
-import type { StopRequest } from "./answer-types.ts";
-import * as bounds from "./limits.ts";
+import type { StopAckFrame } from "../pico-wire/index.ts";
+import type { StopRequest, LinkData } from "./types.ts";
+import * as limits from "./limits.ts";
 import { reject } from "./outbox.ts";
-import { toUsage } from "./received-values.ts";
-import { addEffect, notify, update, type StepContext } from "./step-context.ts";
-import type { LinkData } from "./types.ts";
+import { addEffect, update, type StepContext } from "./step-context.ts";
 
 /** Removes the messages that were never sent; the server decides about the others. */
 export function requestStop(context: StepContext, id: string, requestId?: string): void {
@@ -68,22 +66,8 @@ export const expireStops = (context: StepContext): void =>
   failStops(context, "expired", (stop) => expiryOf(stop) <= context.now);
 
 const expiryOf = ({ sent, at }: StopRequest): number =>
-  sent ? Infinity : at + bounds.stopExpiryMs;
+  sent ? Infinity : at + limits.stopExpiryMs;
 
 /** @returns When the next stop expires; `Infinity` if there is none. */
 export const nextExpiryAt = ({ stops }: LinkData): number =>
   Math.min(Infinity, ...stops.map(expiryOf));
-
-/** Reports a turn of another device. */
-export function handleTurn(context: StepContext, { payload, timestamp }: UserTurnFrame): void {
-  const { message_id: id, request_id: requestId, ...rest } = payload;
-  if (!context.core.ownIds.includes(requestId))
-    notify(context, "onTurn", { id, requestId, ...rest, at: timestamp ?? context.now });
-}
-
-/** Reports the end of an answer. Servers repeat it after a resume. */
-export function handleEnd(context: StepContext, end: AnswerEndPayload): void {
-  const { request_id: requestId, finish_reason: finishReason, usage: given, ...rest } = end;
-  const usage = toUsage(given);
-  notify(context, "onEnd", { requestId, finishReason, ...rest, ...(usage && { usage }) });
-}

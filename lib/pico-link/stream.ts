@@ -1,7 +1,6 @@
 // Tracks the position in the stream of a session.
 import type { Cursor, Gap, Hello, StreamPosition } from "../pico-wire/index.ts";
-import * as bounds from "./limits.ts";
-import * as timing from "./limits.ts";
+import * as limits from "./limits.ts";
 import { addEffect, updateConnection, update, notify, type StepContext } from "./step-context.ts";
 import type { ChatGap } from "./types.ts";
 import { scheduleRetry } from "./retry.ts";
@@ -77,6 +76,6 @@ export function acknowledge(context: StepContext, at = ackDeadline(context.core)
 export function ackDeadline({ connection }: StepContext["core"]): number {
   if (!connection?.unacked) return Infinity;
   return (
-    connection.ackedAt + (connection.unacked < bounds.maxUnackedFrames ? timing.ackDelayMs : 0)
+    connection.ackedAt + (connection.unacked < limits.maxUnackedFrames ? limits.ackDelayMs : 0)
   );
 }

@@ -1,13 +1,19 @@
 // Types of the link.
-import type { ChatAnswer, ChatAnswered, ChatQuestion } from "./questions.ts";
-import type { ChatEnd, ChatTurn, StopRequest, StoppedAnswer } from "./answer-types.ts";
-import type { Attachment, Cursor, Hello, ReceivedFrame } from "../pico-wire/index.ts";
+import type {
+  Attachment,
+  Cursor,
+  Hello,
+  ReceivedFrame,
+  ServerFrame,
+  ServerMessage,
+  TurnMedia,
+} from "../pico-wire/index.ts";
+import type { Client, ConnectOptions } from "./connect.ts";
 import type { Dial } from "./dial.ts";
-import type { ChatFrame, GrowingText } from "./text-types.ts";
-import type { SocketEvent } from "./socket-types.ts";
+import type { ChatAnswered, ChatQuestion } from "./questions.ts";
 
 /** These values, or others that a later version or another server sends. */
-export type Open<T extends string> = T | (string & {});
+type Open<T extends string> = T | (string & {});
 
 /**
  * State of a client. `waiting`: until the next attempt. `blocked`: the user must change something;
@@ -97,6 +103,82 @@ export interface ChatMessage {
   readonly assumed?: true;
 }
 
+/** A message that a person sent from another device. */
+export interface ChatTurn {
+  /** Identifies the turn on the server: at most 256 bytes. */
+  readonly id: string;
+  /** The id that its sender gave the message. Answers have it as `requestId`. */
+  readonly requestId: string;
+  /** Text of the message. */
+  readonly content: string;
+  /** Images; those without `url` were too large to be repeated. */
+  readonly media: readonly TurnMedia[];
+  /** Files that are not images. */
+  readonly attachments: readonly TurnMedia[];
+  /** The person or token, as the server knows it. */
+  readonly sender?: { readonly id: string; readonly name?: string };
+  /** Name of the protocol that the message arrived through: `pico`. */
+  readonly door: string;
+  /** `requestId` of the turn that this one is a new version of. */
+  readonly replaces?: string;
+  /** Unix milliseconds. */
+  readonly at: number;
+}
+
+/** The end of the work on a message. */
+export interface ChatEnd {
+  /** The id of the message. */
+  readonly requestId: string;
+  /** How it ended. */
+  readonly outcome: Open<"completed" | "stopped" | "failed">;
+  /** Code of the error, with the outcome `failed`. */
+  readonly code?: string;
+  /** Why the text ended. */
+  readonly finishReason: Open<"stop" | "length" | "content_filter" | "stopped" | "error">;
+  /** Tokens of the answer, if the application named them. */
+  readonly usage?: ChatUsage;
+  /** Messages to offer next, if the application named some: at most four, each of 1 to 80
+   *  characters. */
+  readonly suggestions?: readonly string[];
+}
+
+/** Tokens that a language model used for an answer. An absent field is unknown, never 0. */
+export interface ChatUsage {
+  /** Tokens that the model read. */
+  readonly input?: number;
+  /** Tokens that the model wrote. */
+  readonly output?: number;
+  /** The part of `output` that the model used to think. */
+  readonly reasoning?: number;
+  /** The part of `input` that the model had cached. */
+  readonly cached?: number;
+}
+
+/** The effect of a stop on one message. */
+export interface StoppedAnswer {
+  /** The id of the message. */
+  readonly requestId: string;
+  /**
+   * `stopping`: the application was asked to stop. `removed`: the message had not reached it.
+   * `over`: the answer had ended before. `unknown`: the conversation has no such message.
+   */
+  readonly status: Open<"stopping" | "removed" | "over" | "unknown">;
+}
+
+/** A stop that the server has not answered. */
+export interface StopRequest {
+  /** The `id` of the frame. */
+  readonly id: string;
+  /** The message to stop; undefined: all messages. */
+  readonly requestId: string | undefined;
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** Messages that were never sent, so this side has removed them. */
+  readonly removed: readonly StoppedAnswer[];
+  /** True if it was sent on the present connection. */
+  readonly sent: boolean;
+}
+
 /**
  * Messages that will not arrive. `from` and `to` are sequence numbers, inclusive. Without a range,
  * the server started a new stream and cannot know the numbers.
@@ -120,6 +202,36 @@ export interface ChatReceipt {
   /** How far the message got when the promise resolved. */
   readonly status: "delivered" | "written";
 }
+
+/** The latest text of an unfinished message, and the fields that stay as it grows. */
+export type GrowingText = Pick<
+  ServerMessage,
+  "message_id" | "content" | "request_id" | "kind" | "thought"
+>;
+
+/**
+ * A frame of the server as `onFrame` receives it: a `message.append` becomes a `message.update`
+ * with the whole text.
+ */
+export type ChatFrame = Exclude<ServerFrame, { type: "message.append" }>;
+
+/** Why a handshake failed. */
+export interface HandshakeRejection {
+  /** HTTP status; undefined if there was no response. */
+  readonly status?: number | undefined;
+  /** The field `error` of the response body. */
+  readonly code?: string | undefined;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** An event of a socket. After `closed` or `failed` there are no more. */
+export type SocketEvent =
+  /** `heard`: a ping arrived, so the server is alive. */
+  | { readonly type: "opened" | "heard" }
+  | { readonly type: "message"; readonly data: string | Uint8Array }
+  /** The socket never opened. */
+  | ({ readonly type: "failed" } & HandshakeRejection)
+  | { readonly type: "closed"; readonly code: number; readonly reason: string };
 
 /** An unconfirmed message. */
 export interface OutboxEntry {
@@ -306,11 +418,7 @@ export type Driver = (run: {
 }) => { send(event: LinkEvent): void; core(): LinkData };
 
 /** Options of `createLink`. */
-export interface LinkOptions extends ChatHandlers {
-  /** `ws:`, `wss:`, `http:` or `https:` address of the channel. */
-  readonly url: string;
-  /** The channel token. A function is called before each attempt to connect. */
-  readonly token: string | (() => string | Promise<string>);
+export interface LinkOptions extends ChatHandlers, Pick<ConnectOptions, "url" | "token"> {
   readonly sessionId: string;
   /** Opens sockets. A promise is awaited by the first attempt. */
   readonly dial: Dial | Promise<Dial>;
@@ -320,11 +428,7 @@ export interface LinkOptions extends ChatHandlers {
   /** Returns a new unique id. */
   readonly newId: () => string;
   readonly drive?: Driver;
-  /**
-   * Milliseconds without an update after which a message is assumed to be complete, for servers
-   * that do not mark the end. At most one hour. @defaultValue 30,000
-   */
-  readonly silenceMs?: number | undefined;
+  readonly silenceMs?: ConnectOptions["silenceMs"] | undefined;
 }
 
 /** A message to send. */
@@ -366,25 +470,8 @@ export interface SentMessage {
   readonly accepted: Promise<ChatReceipt>;
 }
 
-/** A connection to a channel that reconnects by itself. */
-export interface Link {
-  readonly sessionId: string;
+/** A client without HTTP requests, which is started later. */
+export interface Link extends Omit<Client, "state" | "fetchMedia" | "history"> {
   start(): void;
-  send(message: string | ChatOutgoing): SentMessage;
-  stop(requestId?: string): Promise<readonly StoppedAnswer[]>;
-  /**
-   * Answers a question. Nothing is kept while the link is not open.
-   *
-   * @param questionId - The `id` that `onQuestion` reported.
-   * @returns The effect: also `already`, if another person was faster.
-   * @throws ChatError `not_sent` (the link is not open), `unconfirmed` (the connection ended; the
-   * answer may count), `unsupported`, or a code of the server.
-   */
-  answer(questionId: string, answer: ChatAnswer): Promise<ChatAnswered>;
-  typing(on: boolean): void;
   state(): LinkState;
-  /** True if the server reports the ends of answers. Otherwise, a complete text is the answer. */
-  reportsEnds(): boolean;
-  retry(): void;
-  close(): void;
 }

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  bounds,
+  limits as bounds,
   createLink,
-  timing,
+  limits as timing,
   type Link,
   type ChatStateChange,
   type ChatGap,

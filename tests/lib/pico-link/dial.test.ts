@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { createDialer, type SocketConstructor } from "../../../lib/pico-link/dial.ts";
-import type { SocketEvent } from "../../../lib/pico-link/socket-types.ts";
+import type { SocketEvent } from "../../../lib/pico-link/types.ts";
 
 /** Sockets that never open. Each reports it by other events, as platforms do. */
 function refusing(events: readonly string[]): SocketConstructor {

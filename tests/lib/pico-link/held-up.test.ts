@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import {
   createLink,
-  timing,
+  limits as timing,
   type SocketListener,
   type ChatStateChange,
   type ChatMessage,

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { connect, type Client, type ChatMessage } from "../../../lib/pico-link/client.ts";
-import { fetchMedia } from "../../../lib/pico-link/media.ts";
+import { fetchMedia } from "../../../lib/pico-link/http.ts";
 import { decodeServer } from "../../../lib/pico-wire/index.ts";
 import { createPeer } from "../../support/scripted-peer.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bounds, nextAt, timing } from "../../../lib/pico-link/index.ts";
+import { limits as bounds, nextAt, limits as timing } from "../../../lib/pico-link/index.ts";
 import { encode, type Hello, type ServerFrame } from "../../../lib/pico-wire/index.ts";
 import { create, hello, numbered, play, update } from "./step-player.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { nextAt, timing } from "../../../lib/pico-link/index.ts";
+import { nextAt, limits as timing } from "../../../lib/pico-link/index.ts";
 import { encode } from "../../../lib/pico-wire/index.ts";
 import { create, hello, play, update } from "./step-player.ts";
 

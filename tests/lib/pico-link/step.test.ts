@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { timing } from "../../../lib/pico-link/index.ts";
+import { limits as timing } from "../../../lib/pico-link/index.ts";
 import { encode } from "../../../lib/pico-wire/index.ts";
 import { hello, play } from "./step-player.ts";
 

@@ -1,10 +1,78 @@
-// Reads the history of the conversation over HTTP, with the token.
+// Reads attachments and the history over HTTP, with the token on the origin of the server only.
 import type { Attachment } from "../pico-wire/index.ts";
-import type { ChatEnd, ChatUsage } from "./answer-types.ts";
+import { authorization } from "./dial.ts";
 import { chatError } from "./errors.ts";
-import { request, type MediaSource } from "./media.ts";
 import { toToolCalls, toUsage } from "./received-values.ts";
-import type { ChatMessage, ChatToolCall } from "./types.ts";
+import type { ChatEnd, ChatMessage, ChatToolCall, ChatUsage, Clock } from "./types.ts";
+
+/** Limits of `fetchMedia`. */
+export interface MediaLimits {
+  /** Bytes. @defaultValue 20 MiB */
+  readonly maxBytes?: number;
+  /** Milliseconds. @defaultValue 30,000 */
+  readonly timeoutMs?: number;
+}
+
+export interface HttpSource {
+  /** `http:` or `https:` address of the server. */
+  readonly base: string;
+  readonly token: () => string | Promise<string>;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly clock: Clock;
+}
+
+/**
+ * Sends a GET request and reads the response. The token is sent to the server only: requests to
+ * other origins have no token, and a redirect from the server is an error.
+ *
+ * @throws ChatError of `read`; `failure` for anything else, with the cause.
+ */
+async function request<T>(
+  { base, token, fetch = globalThis.fetch, clock }: HttpSource,
+  url: string,
+  { timeoutMs, failure }: { readonly timeoutMs: number; readonly failure: string },
+  read: (response: Response) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const timer = clock.setTimeout(() => controller.abort(), timeoutMs);
+  try {
+    const isOwn = new URL(url).origin === new URL(base).origin;
+    const response = await fetch(url, {
+      ...(isOwn && { headers: authorization(await token()), redirect: "error" }),
+      signal: controller.signal,
+    });
+    return await read(response);
+  } catch (cause) {
+    if ((cause as Error).name === "ChatError") throw cause;
+    throw Object.assign(chatError(failure), { cause });
+  } finally {
+    clock.clearTimeout(timer);
+    controller.abort();
+  }
+}
+
+/**
+ * Fetches an attachment.
+ *
+ * @throws ChatError `media_too_large`; `media_unavailable` for anything else, with the cause.
+ */
+export const fetchMedia = (
+  { url }: Attachment,
+  source: HttpSource,
+  { maxBytes = 20 * 1024 * 1024, timeoutMs = 30_000 }: MediaLimits = {},
+): Promise<Blob> =>
+  request(source, url, { timeoutMs, failure: "media_unavailable" }, async (response) => {
+    if (!response.ok) throw new Error(`HTTP ${response.status}`);
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    let size = 0;
+    const reader = response.body!.getReader();
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      size += part.value.length;
+      if (size > maxBytes) throw chatError("media_too_large");
+      parts.push(part.value);
+    }
+    return new Blob(parts, { type: response.headers.get("content-type") ?? "" });
+  });
 
 /** A message of one side with its latest text. */
 export interface HistoryTurn {
@@ -75,7 +143,7 @@ export interface HistoryOptions {
   readonly limit?: number;
 }
 
-const timeoutMs = 30_000;
+const historyTimeoutMs = 30_000;
 
 /** A turn as the server sends it. */
 type WireTurn = Omit<HistoryTurn, "kind" | "toolCalls" | "usage"> & {
@@ -102,7 +170,7 @@ function toTurn({ kind = "text", toolCalls, usage: given, ...rest }: WireTurn): 
 }
 
 export async function readHistory(
-  source: MediaSource,
+  source: HttpSource,
   sessionId: string,
   options: HistoryOptions = {},
 ): Promise<HistoryPage> {
@@ -111,15 +179,20 @@ export async function readHistory(
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, "").replace(/\/ws$/, "")}/history`;
   if (!searchParams.has("session_id")) searchParams.set("session_id", sessionId);
   for (const [name, value] of Object.entries(options)) searchParams.set(name, String(value));
-  return request(source, url.href, { timeoutMs, failure: "history_unavailable" }, async (body) => {
-    const { error, message, turns, before } = (await body.json()) as Body;
-    if (error) throw chatError(error, message);
-    if (!Array.isArray(turns)) throw new Error("no turns");
-    return {
-      items: turns.map((turn) => resolvePaths(toTurn(turn), url)),
-      ...(before && { before }),
-    };
-  });
+  return request(
+    source,
+    url.href,
+    { timeoutMs: historyTimeoutMs, failure: "history_unavailable" },
+    async (body) => {
+      const { error, message, turns, before } = (await body.json()) as Body;
+      if (error) throw chatError(error, message);
+      if (!Array.isArray(turns)) throw new Error("no turns");
+      return {
+        items: turns.map((turn) => resolvePaths(toTurn(turn), url)),
+        ...(before && { before }),
+      };
+    },
+  );
 }
 
 /** Stored files have a path on the server. */
