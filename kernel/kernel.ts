@@ -1,14 +1,12 @@
 // Creates a kernel: checks and starts its plugins, stops them, and reports their health.
 import { createBus, type Bus } from "./bus.ts";
-import { createConfiguration } from "./configuration.ts";
+import { ConfigurationStore } from "./configuration.ts";
 import { consoleLog, createSafeLog, noop, systemClock, systemRandom } from "./defaults.ts";
 import { codeOf, kernelErrors } from "./errors.ts";
 import { createLifecycle, isOver, type Lifecycle, type Status } from "./lifecycle.ts";
 import { PluginRun, type PluginPhase } from "./plugin-run.ts";
 import type { Awaitable, Clock, LauncherState, Log, ProcessState, Release } from "./plugin.ts";
 import type { AnyPlugin, ConfigOf, EventsOf, ServicesOf, Wired } from "./wiring.ts";
-
-// Checks a list of plugins before anything starts.
 
 /**
  * Checks names, versions and settings of a plugin list without starting anything.
@@ -20,7 +18,7 @@ export function checkPlugins(
   config: Readonly<Record<string, unknown>> = {},
 ): void {
   validatePlugins(plugins);
-  createConfiguration(plugins, config, noop);
+  void new ConfigurationStore(plugins, config, noop);
 }
 
 const namePattern = /^(?!(kernel|host)$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
@@ -225,7 +223,7 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     async start({ signal: own } = {}) {
       if (!isOver(lifecycle.status())) throw kernelErrors.KERNEL_BUSY();
       validatePlugins(list);
-      const configuration = createConfiguration(list, options.config ?? {}, reportFault);
+      const configuration = new ConfigurationStore(list, options.config ?? {}, reportFault);
       const signals = [signal, own].filter((each) => each !== undefined);
       if (signals.some(({ aborted }) => aborted)) throw kernelErrors.KERNEL_START_ABORTED();
       const shared = { bus, clock, log, random, lifecycle, configuration, services };

@@ -1,12 +1,10 @@
 // The statechart of the kernel: the process that starts and stops plugins, and the launcher while
-// the process is live.
+// the process is live. Starts run in list order, stops in reverse order, each within its time.
 import { assign, createActor, fromPromise, setup, waitFor, type InspectionEvent } from "xstate";
 import { Deadline } from "./deadline.ts";
 import { kernelErrors } from "./errors.ts";
 import type { Clock, LauncherCommand, LauncherState, ProcessState } from "./plugin.ts";
 import type { PluginRun } from "./plugin-run.ts";
-import { stopPlugins } from "./shutdown.ts";
-import { startPlugins } from "./startup.ts";
 
 /** Milliseconds to clean up after a start that failed. */
 const failedStartTimeoutMs = 10_000;
@@ -42,7 +40,7 @@ const commands = new Set(Object.values(launcher.states).flatMap(({ on }) => Obje
 /**
  * The input of an invoked sequence of steps over all plugins. Leaving the state aborts its signal.
  */
-export interface SequenceInput extends MachineContext {
+interface SequenceInput extends MachineContext {
   readonly send: (event: MachineEvent) => void;
 }
 const sequence = (run: (input: SequenceInput, signal: AbortSignal) => Promise<void>) =>
@@ -175,3 +173,88 @@ export function createLifecycle(
   };
 }
 export type Lifecycle = ReturnType<typeof createLifecycle>;
+
+const warningMs = 10_000;
+/** For the start of an optional plugin, for its ready steps, and for its cleanup. */
+const optionalTimeoutMs = 10_000;
+
+/**
+ * Runs all starts, then all ready steps. Rejects with the error of the first plugin that fails,
+ * unless it is optional. An abort of `signal` means that a stop has begun: nothing more is started,
+ * and the stop cleans up.
+ */
+async function startPlugins(
+  { runs, send }: Pick<SequenceInput, "runs" | "send">,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const run of runs) await attempt(run, () => run.start(), signal);
+  // A plugin that drives the launcher does this itself.
+  if (!signal.aborted && !runs.some(({ plugin }) => plugin.drives))
+    send({ type: "accept-credentials" });
+  const started = runs.filter(({ phase }) => phase === "started");
+  for (const run of started) await attempt(run, () => run.runReadySteps(), signal);
+}
+
+/** If an optional plugin fails, only that plugin is cleaned up. */
+async function attempt(
+  run: PluginRun,
+  work: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  await Promise.resolve(); // No code of a plugin runs inside a transition.
+  if (signal.aborted) return;
+  const { clock, log, reportFault, startTimeoutMs } = run.context;
+  const { name, optional = false } = run.plugin;
+  const timeoutMs = optional ? optionalTimeoutMs : startTimeoutMs;
+  let deadline = new Deadline(clock, timeoutMs);
+  const warn = (): void => log.warn({ plugin: name }, `"${name}" has been starting for 10 s`);
+  const warning = timeoutMs > warningMs && clock.setTimeout(warn, warningMs);
+  const cancel = (): void => {
+    deadline.cancel();
+    if (warning !== false) clock.clearTimeout(warning);
+  };
+  signal.addEventListener("abort", cancel);
+  const slow = deadline.nextShare(1).expired.then(() => {
+    throw kernelErrors.KERNEL_START_SLOW(name, timeoutMs / 1_000);
+  });
+  try {
+    await Promise.race([work(), slow]);
+  } catch (error) {
+    if (signal.aborted) return;
+    run.fail(error);
+    if (!optional) throw error;
+    reportFault(name, "start", error);
+    cancel();
+    deadline = new Deadline(clock, optionalTimeoutMs);
+    await stopPlugins({ runs: [run], deadline });
+  } finally {
+    cancel();
+    signal.removeEventListener("abort", cancel);
+  }
+}
+
+/** Turns of the promise queue after the deadline: a step that ends without waiting is not late. */
+const graceTurns = 8;
+
+/**
+ * Cleans up every plugin: first all stop accepting, then all undo their starts; the last one
+ * started is the first. Every step is begun, also after the deadline. Resolves at the deadline at
+ * the latest and never rejects; a plugin that is still busy then is named in the log.
+ */
+async function stopPlugins({
+  runs,
+  deadline,
+}: Pick<SequenceInput, "runs" | "deadline">): Promise<void> {
+  await Promise.resolve(); // No code of a plugin runs inside a transition.
+  const newestFirst = [...runs].reverse();
+  const parts = (["ready", "start"] as const).flatMap((part) =>
+    newestFirst.map((run) => ({ run, part })),
+  );
+  for (const [done, { run, part }] of parts.entries())
+    await run.cleanUp(part, deadline.nextShare(parts.length - done));
+  const settled = Promise.all(runs.map((run) => run.settled()));
+  await Promise.race([settled, deadline.nextShare(1).expired]);
+  deadline.cancel();
+  for (let turn = 0; turn < graceTurns; turn += 1) await Promise.resolve();
+  for (const run of runs) run.leave();
+}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { createConfiguration } from "../../kernel/configuration.ts";
+import { ConfigurationStore } from "../../kernel/configuration.ts";
 import { plugin, codeFrom, rejection } from "../support/sample-plugins.ts";
 
 const nobody = (): void => undefined;
@@ -24,7 +24,7 @@ const roster = [
   plugin("bare"),
 ];
 const configure = (given: Record<string, unknown> = {}) =>
-  createConfiguration(roster, given, nobody);
+  new ConfigurationStore(roster, given, nobody);
 
 describe("Configuration", () => {
   test("uses defaults for a missing section, and undefined without a section", () => {
@@ -80,12 +80,13 @@ describe("Configuration", () => {
       }),
     };
     expect(
-      await codeFrom(() =>
-        createConfiguration(
-          [plugin("later", undefined, { config: later })],
-          { later: { name: "b" } },
-          nobody,
-        ),
+      await codeFrom(
+        () =>
+          new ConfigurationStore(
+            [plugin("later", undefined, { config: later })],
+            { later: { name: "b" } },
+            nobody,
+          ),
       ),
     ).toBe("KERNEL_BAD_CONFIG");
   });
@@ -143,7 +144,7 @@ describe("Configuration", () => {
 
   test("reports a failed restore as a fault and restores the others", async () => {
     const faults: string[] = [];
-    const configuration = createConfiguration(
+    const configuration = new ConfigurationStore(
       roster,
       {},
       (name, during) => void faults.push(`${name} ${during}`),
