@@ -13,6 +13,5 @@ export {
 } from "./permissions.ts";
 export { cachedByStamp, watchFiles, type FileWatch } from "./watch.ts";
 export { openRegularFile, openRegularFileSync, readRegularFile, type FoundText } from "./text.ts";
-export { parseYaml, readYaml, editYaml } from "./yaml.ts";
-export { findYamlText } from "./yaml-text.ts";
+export { parseYaml, readYaml, editYaml, findYamlText } from "./yaml.ts";
 export { syncFolder, writeFileAtomic, updateFile } from "./write.ts";

@@ -1,4 +1,4 @@
-// Reads and edits YAML files.
+// Reads and edits YAML files, and looks up texts in them.
 import { createRequire } from "node:module";
 import type * as Yaml from "yaml";
 import { codeOf } from "../../kernel/index.ts";
@@ -6,18 +6,21 @@ import { fileErrors } from "./errors.ts";
 import type { ParsedFile } from "./json.ts";
 import {
   corruptError,
+  inQuotes,
   isEqual,
   lineEndingOf,
   readText,
   replaceRange,
   setAtPath,
   splitByteOrderMark,
+  textProblem,
+  type FoundText,
   type JsonObject,
 } from "./text.ts";
 import { isObject } from "../util.ts";
 
 /** Loads the YAML parser on first use. */
-export const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
+const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
 
 /**
  * Reads a YAML 1.2 file whose top level is a map. An empty file is `{}`. A number that JavaScript
@@ -62,18 +65,16 @@ function parseDocument(text: string, path: string): Yaml.Document.Parsed {
       expectations[first.code] ?? "valid YAML 1.2",
     );
   const { contents } = document;
-  if (contents !== null && !loadYaml().isMap(contents) && !isEmptyDocument(contents)) {
+  if (!isEmpty(contents) && !loadYaml().isMap(contents)) {
     throw corruptError(
       path,
       text,
-      contents.range[0] + mark.length,
+      offsetOf(contents) + mark.length,
       'a map of "key: value" lines at the top',
     );
   }
   return document;
 }
-
-const isEmptyDocument = (node: unknown) => loadYaml().isScalar(node) && node.value === null;
 
 function valueOf(document: Yaml.Document.Parsed, text: string, path: string): JsonObject {
   loadYaml().visit(document, {
@@ -130,6 +131,116 @@ const expectations: Readonly<Record<string, string>> = {
   UNEXPECTED_TOKEN: "a key, a value or the end of the line",
 };
 
+type Node = Yaml.ParsedNode | null;
+type Pair = Yaml.Pair<Yaml.ParsedNode, Node>;
+type Token = { readonly type: string; readonly offset: number; readonly source: string };
+
+const isEmpty = (node: Node): boolean =>
+  node === null || (loadYaml().isScalar(node) && node.value === null);
+const separators = ({ srcToken }: Pair): readonly Token[] => (srcToken?.sep ?? []) as Token[];
+
+/**
+ * Looks up a text in a YAML file, such as a token. A number counts as the text in the file. A
+ * missing key, a key without a value, and blank text count as no value. A value that a person meant
+ * as a text and that YAML reads as something else is a problem.
+ *
+ * @param path - The name of the file in problems.
+ */
+export function findYamlText(
+  { text }: ParsedFile,
+  keys: readonly string[],
+  path: string,
+): FoundText {
+  const { mark, body } = splitByteOrderMark(text);
+  const options = { version: "1.2", prettyErrors: false, keepSourceTokens: true } as const;
+  const document = loadYaml().parseDocument(body, options);
+  const problem = (offset: number, depth: number, expected?: string): FoundText =>
+    textProblem({ path, text }, offset + mark.length, keys.slice(0, depth), expected);
+  const resolve = (node: Node | undefined): Node =>
+    (loadYaml().isAlias(node) ? (node.resolve(document) as Node) : node) ?? null;
+
+  let node: Node = document.contents;
+  for (const [depth, key] of keys.entries()) {
+    const map = resolve(node);
+    if (isEmpty(map)) return { text: undefined };
+    if (!loadYaml().isMap(map))
+      return problem(offsetOf(node), depth, `a map of "key: value" lines`);
+    const pair = findPair(map, key);
+    if (!pair) return { text: undefined };
+    const below = keys[depth + 1];
+    if (below === undefined) {
+      const wrong = wrongValue(body, pair, resolve(pair.value));
+      if (wrong) return problem(wrong.offset, keys.length, wrong.expected);
+      const found = resolve(pair.value) as Yaml.Scalar.Parsed | null;
+      const value = textOf(found);
+      return { text: value.trim() === "" ? undefined : value };
+    }
+    const outside = isEmpty(pair.value) ? findPair(map, below) : undefined;
+    if (outside)
+      return problem(
+        outside.key.range[0],
+        depth + 2,
+        `indented more than the line "${key}:" above it`,
+      );
+    node = pair.value;
+  }
+  return { text: undefined };
+}
+
+const offsetOf = (node: Node): number => node?.range[0] ?? 0;
+
+const findPair = (map: Yaml.YAMLMap.Parsed, key: string): Pair | undefined =>
+  map.items.find(({ key: found }) => loadYaml().isScalar(found) && String(found.value) === key);
+
+/** The text of a number is the one in the file: `0012` and `1e10` keep their characters. */
+function textOf(scalar: Yaml.Scalar.Parsed | null): string {
+  if (scalar === null || scalar.value === null) return "";
+  return typeof scalar.value === "string" ? scalar.value : (scalar.source ?? "");
+}
+
+/** @returns What is wrong with the value of a pair, or undefined if it is a text or empty. */
+function wrongValue(
+  body: string,
+  pair: Pair,
+  value: Node,
+): { readonly offset: number; readonly expected: string } | undefined {
+  const [first] = separators(pair).filter(({ type }) => type === "anchor" || type === "tag");
+  const offset = first?.offset ?? (pair.value ? offsetOf(pair.value) : pair.key.range[1]);
+  const wrong = (expected = inQuotes) => ({ offset, expected });
+  if (value === null || isEmpty(value)) return emptyValueProblem(body, pair, value, wrong);
+  if (!loadYaml().isScalar(value) || typeof value.value === "boolean") return wrong();
+  if (value.tag !== undefined && !textTags.has(value.tag)) return wrong();
+  const text = textOf(value).trim();
+  const isBlock = value.type === "BLOCK_LITERAL" || value.type === "BLOCK_FOLDED";
+  if (text === "" && (isBlock || first)) return wrong();
+  // A text over several lines is joined with spaces.
+  const written = body.slice(value.range[0], value.range[1]).trim();
+  const lines = written.split("\n").slice(isBlock ? 1 : 0);
+  const isSplit = lines.filter((line) => line.trim() !== "").length > 1;
+  return isSplit ? wrong(`${inQuotes} on one line`) : undefined;
+}
+
+/** Tags of a text: `!` and `!!str`. Any other one may begin a value without quotes. */
+const textTags: ReadonlySet<string> = new Set(["!", "tag:yaml.org,2002:str"]);
+
+/**
+ * A key without a value is not a problem. For YAML, a value that begins with `&`, `!` or `#`, and
+ * `~`, is none either.
+ */
+function emptyValueProblem<T>(
+  body: string,
+  pair: Pair,
+  value: Node,
+  wrong: (expected?: string) => T,
+): T | undefined {
+  const written = value === null ? "" : body.slice(value.range[0], value.range[1]).trim();
+  const hasProperties = separators(pair).some(({ type }) => type === "anchor" || type === "tag");
+  if (written !== "" || hasProperties) return wrong();
+  const end = body.indexOf("\n", pair.key.range[1]);
+  const line = body.slice(pair.key.range[1], end < 0 ? undefined : end);
+  return /^(?:\s*:)?\s+#[^\s#]/.test(line) ? wrong() : undefined;
+}
+
 const newFileHeader = [
   "# Secrets of this service: one token per channel. Keep this file out of version control",
   "# and readable by its owner alone (mode 0600).",
@@ -175,7 +286,7 @@ function tryEdit(
 
 function verifyEdit(text: string, file: string): JsonObject | undefined {
   try {
-    return valueOf(parseDocument(text, file), text, file);
+    return parseYaml(text, file);
   } catch {
     return undefined;
   }
@@ -186,8 +297,6 @@ function editRefusedError(file: string, path: readonly string[]) {
   const reason = `its layout cannot be edited safely. Add this by hand:\n${lines} "<the token>"`;
   return fileErrors.FILE_EDIT_REFUSED(file, reason, { details: { path } });
 }
-
-type Pair = Yaml.Pair<Yaml.ParsedNode, Yaml.ParsedNode | null>;
 
 /** Finds the deepest existing parent of `path` and inserts the rest of the path there. */
 function editDocument(
@@ -201,9 +310,7 @@ function editDocument(
   let node = contents as Yaml.ParsedNode;
   for (const [depth, key] of path.entries()) {
     if (!loadYaml().isMap(node)) return undefined;
-    const named = ({ key: found }: Pair) =>
-      loadYaml().isScalar(found) && String(found.value) === key;
-    const pair: Pair | undefined = node.items.find(named);
+    const pair = findPair(node, key);
     const rest = path.slice(depth + 1);
     if (!pair) return insertPair(body, node, path.slice(depth), value);
     if (rest.length === 0) return setValue(body, pair, quoteString(value));
@@ -212,9 +319,6 @@ function editDocument(
   }
   return undefined;
 }
-
-const isEmpty = (node: Yaml.ParsedNode | null) =>
-  node === null || (loadYaml().isScalar(node) && node.value === null);
 
 function setValue(body: string, pair: Pair, rendered: string): string | undefined {
   const node = pair.value;
@@ -234,8 +338,6 @@ function setValue(body: string, pair: Pair, rendered: string): string | undefine
   return replaceRange(body, from, to, (single ? rendered.replaceAll('"', "'") : rendered) + end);
 }
 
-type Token = { readonly type: string; readonly offset: number; readonly source: string };
-
 /** The offset after the colon, and after an anchor or a tag without a value. */
 function valueOffset(pair: Pair): number {
   const marks = separators(pair).filter(({ type }) =>
@@ -245,7 +347,6 @@ function valueOffset(pair: Pair): number {
   return last ? last.offset + last.source.length : pair.key.range[1];
 }
 
-const separators = (pair: Pair) => (pair.srcToken?.sep ?? []) as readonly Token[];
 const colonNeeded = (pair: Pair) =>
   separators(pair).some(({ type }) => type === "map-value-ind") ? "" : ":";
 
