@@ -11,8 +11,11 @@ import {
 } from "./json.ts";
 import { readAttachments } from "./media.ts";
 import { readQuestion, readQuestionAck } from "./question.ts";
-import type { AnswerEndPayload, AppendPayload, StopAckFrame, UserTurn } from "./capabilities.ts";
 import type {
+  AnswerEndPayload,
+  AppendPayload,
+  StopAckFrame,
+  UserTurn,
   Envelope,
   ErrorPayload,
   Gap,

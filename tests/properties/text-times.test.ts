@@ -8,7 +8,7 @@ import { parseJson } from "../../lib/files/json.ts";
 import { retryAfterMs } from "../../lib/pico-link/dial.ts";
 import { parseCloseReason } from "../../lib/pico-wire/codes.ts";
 import { parseCursor } from "../../lib/pico-wire/cursor.ts";
-import { readImage as readInlineImage } from "../../lib/pico-wire/data-url.ts";
+import { readImage as readInlineImage } from "../../lib/pico-wire/media.ts";
 import { decodeServer } from "../../lib/pico-wire/decode-server.ts";
 import { decode, decodeRequest } from "../../lib/pico-wire/decode.ts";
 import { isId } from "../../lib/pico-wire/json.ts";
