@@ -65,14 +65,6 @@ function requireContent(parsed: Content, file: string, isNeeded: boolean): Conte
   return parsed;
 }
 
-interface LocationsOptions {
-  readonly launcherFile: string;
-  readonly securityFile: string;
-  readonly configFile: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly variable: (name: TokenName) => string;
-}
-
 async function toLocations(
   source: TokenSource,
   file: string,
@@ -84,24 +76,6 @@ async function toLocations(
     () => undefined,
   );
   return [{ source, value, ...(changedAt === undefined ? {} : { changedAt }) }];
-}
-
-/** Creates a function that reads all locations of a token, in the order of precedence. */
-function createLocations(options: LocationsOptions) {
-  const { launcherFile, securityFile, configFile, env, variable } = options;
-  const [json, yaml] = [cachedByStamp(readJson), cachedByStamp(readYaml)];
-  const inJson = async (keys: Keys, file: string) =>
-    toLocations("config", file, jsonToken(await json(file), keys, file));
-  const inYaml = async (keys: Keys, file: string) =>
-    toLocations("security", file, yamlToken(await yaml(file), keys, file));
-  return async (name: TokenName): Promise<TokenLocation[]> => {
-    const value = env[variable(name)]?.trim();
-    const fromEnv: TokenLocation[] = value ? [{ source: "env", value }] : [];
-    const key = launcherKeys.get(name);
-    if (key !== undefined) return [...fromEnv, ...(await inJson([key], launcherFile))];
-    const keys = ["channels", name, "token"];
-    return [...fromEnv, ...(await inYaml(keys, securityFile)), ...(await inJson(keys, configFile))];
-  };
 }
 
 /** Options of `files()`. */
@@ -140,7 +114,7 @@ export function files(options: FileBackendOptions): TokenBackend {
     open: (log) => backend.open(log),
     resolve: (name, held) => backend.resolve(name, held),
     write: (name, value, writeOptions) => backend.write(name, value, writeOptions),
-    places: backend.places,
+    places: (name) => backend.places(name),
     variable: (name) => backend.variable(name),
     watch: (changed) => backend.watch(changed),
     label: (name) => (launcherKeys.has(name) ? "config" : "security"),
@@ -148,11 +122,12 @@ export function files(options: FileBackendOptions): TokenBackend {
 }
 
 class FileBackend {
-  readonly places: NonNullable<TokenBackend["places"]>;
   private readonly options: FileBackendOptions;
   private readonly launcherFile: string;
   private readonly securityFile: string;
   private readonly configFile: string;
+  private readonly readJson = cachedByStamp(readJson);
+  private readonly readYaml = cachedByStamp(readYaml);
   private log: Log | undefined;
   private watched: FileWatch | undefined;
   private isHomeReady = false;
@@ -161,14 +136,11 @@ class FileBackend {
   private readonly resolved = new Set<TokenName>();
 
   constructor(options: FileBackendOptions) {
-    const { home, env, config } = options;
+    const { home, config } = options;
     this.options = options;
     this.launcherFile = join(home, "launcher-config.json");
     this.securityFile = join(home, ".security.yml");
     this.configFile = config ?? join(home, "config.json");
-    const { launcherFile, securityFile, configFile } = this;
-    const variable = (name: TokenName): string => this.variable(name);
-    this.places = createLocations({ launcherFile, securityFile, configFile, env, variable });
   }
 
   open(log: Log): void {
@@ -177,6 +149,21 @@ class FileBackend {
 
   variable(name: TokenName): string {
     return tokenVariable(name, this.options.brand);
+  }
+
+  /** @returns All locations of a token, in the order of precedence. */
+  async places(name: TokenName): Promise<TokenLocation[]> {
+    const { launcherFile, securityFile, configFile } = this;
+    const value = this.options.env[this.variable(name)]?.trim();
+    const fromEnv: TokenLocation[] = value ? [{ source: "env", value }] : [];
+    const inJson = async (keys: Keys, file: string) =>
+      toLocations("config", file, jsonToken(await this.readJson(file), keys, file));
+    const key = launcherKeys.get(name);
+    if (key !== undefined) return [...fromEnv, ...(await inJson([key], launcherFile))];
+    const keys = ["channels", name, "token"];
+    const inYaml = yamlToken(await this.readYaml(securityFile), keys, securityFile);
+    const secure = await toLocations("security", securityFile, inYaml);
+    return [...fromEnv, ...secure, ...(await inJson(keys, configFile))];
   }
 
   async resolve(name: TokenName, held?: TokenSource): Promise<ResolvedToken | undefined> {

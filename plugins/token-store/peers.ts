@@ -1,7 +1,8 @@
 /** Keeps the tokens of channels equal on the nodes that share a store. */
 import { codeOf, type Scope } from "../../kernel/index.ts";
 import type { TokenBackend, TokenName, TokenPeers, TokenStoreShape, TokenSync } from "./service.ts";
-import { setToken, unusableReason, type TokenRecord } from "./token.ts";
+import type { TokenRecord } from "./store.ts";
+import { unusableReason } from "./token.ts";
 
 /** Tokens that belong to one node. */
 const ownTokens: ReadonlySet<TokenName> = new Set(["launcher", "metrics", "pico_client"]);
@@ -63,7 +64,7 @@ export class PeerTokens implements TokenSync {
       const text = `rejected the ${name} token of another node, the old one stays: ${reason}`;
       return this.scope.log.warn({ name }, text);
     }
-    setToken(token, value);
+    token.set(value);
     token.changedAt = this.scope.clock.now();
     this.scope.emit("token-store:rotated", { name, version: token.version, graceS });
     this.scope.log.info({ name }, `another node replaced the ${name} token`);

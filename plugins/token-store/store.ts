@@ -1,38 +1,136 @@
-/** Claims, verifies and replaces tokens. The only module of the process that holds their values. */
-import type { Awaitable, Release, Scope } from "../../kernel/index.ts";
+/**
+ * Claims, verifies and replaces tokens, and follows edits of their locations. The only module of
+ * the process that holds their values.
+ */
+import { createHmac, hash, timingSafeEqual } from "node:crypto";
+import {
+  codeOf,
+  type Awaitable,
+  type ErrorContext,
+  type LauncherCommand,
+  type LauncherState,
+  type Log,
+  type Release,
+  type Scope,
+} from "../../kernel/index.ts";
 import { isPersonId, toPrintable } from "../../lib/util.ts";
 import { tokenErrors } from "./errors.ts";
-import {
-  checkFailedError,
-  notCheckedError,
-  replacements,
-  storeUnavailableError,
-} from "./replacement.ts";
+import { PeerTokens } from "./peers.ts";
 import type {
   ResolvedToken,
   TokenBackend,
+  TokenDescription,
   TokenInfo,
   TokenMatch,
   TokenName,
   TokenPerson,
   TokenSecrets,
+  TokenSource,
   TokenStoreShape,
   Tokens,
 } from "./service.ts";
-import {
-  createComparison,
-  createTokenRecord,
-  describeToken,
-  generateToken,
-  setToken,
-  tokenWarning,
-  toTokenInfo,
-  unusableReason,
-  weakTokenReason,
-  type TokenRecord,
-} from "./token.ts";
-import { PeerTokens } from "./peers.ts";
-import { TokenWatcher } from "./watch.ts";
+import { generateToken, tokenWarning, unusableReason, weakTokenReason } from "./token.ts";
+
+// UTF-16 keeps unpaired surrogates distinct; UTF-8 would turn all of them into the same character.
+const digestOf = (text: string): Buffer => hash("sha256", Buffer.from(text, "utf16le"), "buffer");
+
+/** A claimed token. */
+export class TokenRecord {
+  /** Whether other machines can connect and so try to guess the token. */
+  readonly isExposed: boolean;
+  value: string | undefined;
+  /** 0 if there is no token. */
+  version = 0;
+  /** The highest version so far. The version of a removed token is never used again. */
+  newest = 0;
+  source: TokenSource = "none";
+  setupPending = false;
+  /** Unix milliseconds of the last replacement in this process. */
+  changedAt: number | undefined;
+  /** Settles with the current replacement; never rejects. */
+  replacing: Promise<void> | undefined;
+  readonly salts = new Map<string, Uint8Array>();
+  private digest: Buffer | undefined;
+
+  constructor(isExposed: boolean) {
+    this.isExposed = isExposed;
+  }
+
+  set(value: string): void {
+    this.value = value;
+    this.digest = digestOf(value);
+    this.newest += 1;
+    this.version = this.newest;
+  }
+
+  clear(): void {
+    this.value = undefined;
+    this.digest = undefined;
+    this.version = 0;
+    this.source = "none";
+  }
+
+  /** Compares in constant time: digests of equal length, without early exit. */
+  matches(candidate: string): boolean {
+    return this.digest !== undefined && timingSafeEqual(digestOf(candidate.trim()), this.digest);
+  }
+
+  derive(salt: Uint8Array): Uint8Array {
+    return createHmac("sha256", salt)
+      .update(this.value ?? "", "utf8")
+      .digest();
+  }
+
+  info(): TokenInfo {
+    const { version, source } = this;
+    return { version, source, managedByEnv: source === "env" };
+  }
+}
+
+interface ReplacementCommands {
+  readonly begin?: LauncherCommand;
+  readonly finish: LauncherCommand;
+  readonly abandon?: LauncherCommand;
+}
+
+/** State of the launcher -> commands that a rotation of the launcher token sends. */
+const replacements: Readonly<Partial<Record<LauncherState, ReplacementCommands>>> = {
+  unconfigured: { finish: "accept-credentials" },
+  setup: { finish: "finish-setup" },
+  running: { begin: "begin-rotation", finish: "finish-rotation", abandon: "abandon-rotation" },
+};
+
+const safeErrorCode = (error: unknown): string => {
+  const code = String((error as { code?: unknown } | null)?.code ?? "");
+  return /^[A-Z][A-Z_]{1,40}$/.test(code) ? code : "unknown";
+};
+
+const notStoredError = (reason: string, context?: ErrorContext): Error =>
+  tokenErrors.store_unavailable("stored", reason, "The old one is still valid", context);
+const notCheckedError = (reason: string): Error =>
+  tokenErrors.store_unavailable("checked", reason, "Try again in a moment");
+
+/** Hides the error of the host's check, because its message may contain the candidate. */
+function checkFailedError(log: Log, name: TokenName, error: unknown): Error {
+  log.error(
+    { name, code: safeErrorCode(error) },
+    `the ${name} token could not be checked: the host's check failed`,
+  );
+  return notCheckedError("the host's own check failed");
+}
+
+/** Hides the message of an unknown error from log and caller, because it may contain the token. */
+function storeUnavailableError(log: Log, name: TokenName, error: unknown): Error {
+  const known = codeOf(error) !== "internal";
+  const reason = known ? { err: error } : { code: safeErrorCode(error) };
+  log.error(
+    { name, ...reason },
+    `the ${name} token could not be replaced; the old one stays valid`,
+  );
+  return known
+    ? notStoredError((error as Error).message.replace(/\.$/, ""), { cause: error })
+    : notStoredError("its store failed");
+}
 
 /** Longest wait of a check for a replacement, or for the check of a host. */
 const maxWaitMs = 5_000;
@@ -83,9 +181,9 @@ export class TokenStore {
         return match !== false && match.person === undefined ? match.version : false;
       },
       match: (name, candidate) => this.match(name, candidate),
-      info: (name) => toTokenInfo(this.record(name)),
+      info: (name) => this.record(name).info(),
       names: () => [...this.records.keys()],
-      describe: (name) => describeToken(this.backend, name, this.record(name)),
+      describe: (name) => this.describe(name),
       derive: (name, purpose, salt) => this.derive(name, purpose, salt),
     };
   }
@@ -110,7 +208,7 @@ export class TokenStore {
     const { backend, records, scope } = this;
     const { log, lifecycle } = scope;
     if (records.has(name)) throw tokenErrors.token_claimed_twice(name);
-    const token = createTokenRecord(exposed);
+    const token = new TokenRecord(exposed);
     records.set(name, token);
     const resolved = await backend.resolve(name);
     token.source = resolved?.source ?? "none";
@@ -123,7 +221,7 @@ export class TokenStore {
     const value = found?.value.trim();
     if (found && value) {
       if (unusableReason(value, exposed)) throw tokenErrors.token_too_short(name, found.source);
-      setToken(token, value);
+      token.set(value);
       token.source = found.source;
       token.setupPending = found.setupPending ?? false;
       const warning = tokenWarning(name, value);
@@ -138,7 +236,7 @@ export class TokenStore {
     if (name === "launcher" && token.version > 0) {
       lifecycle.send(token.setupPending ? "begin-setup" : "accept-credentials");
     }
-    const info = toTokenInfo(token);
+    const info = token.info();
     const level = info.source === "none" ? "debug" : "info";
     log[level]({ name, source: info.source }, `${name} token source: ${info.source}`);
     scope.emit("token-store:resolved", { name, ...info });
@@ -158,8 +256,7 @@ export class TokenStore {
     const token = this.record(name);
     if (token.replacing) await this.withTimeout(token.replacing, "it is being replaced");
     if (candidate.trim() === "") return false;
-    if (!backend.verify)
-      return token.compare?.matches(candidate) ? { version: token.version } : false;
+    if (!backend.verify) return token.matches(candidate) && { version: token.version };
     const found = await this.verifyByHost(name, candidate.trim());
     if (typeof found === "boolean") return found && { version: token.version };
     return ownerTokens.has(name) ? false : { version: token.version, person: found };
@@ -188,11 +285,32 @@ export class TokenStore {
     }
   }
 
+  /** Reads the locations of the backend again. */
+  private async describe(name: TokenName): Promise<TokenDescription> {
+    const token = this.record(name);
+    const locations = (await this.backend.places?.(name)) ?? [];
+    const label = token.source === "random" ? "config" : token.source;
+    const current = locations.find(({ source }) => source === label);
+    const changedAt = token.changedAt ?? current?.changedAt;
+    const variable = this.backend.variable?.(name);
+    const concern = token.value === undefined ? undefined : tokenWarning(name, token.value);
+    return {
+      name,
+      ...token.info(),
+      ...(variable === undefined ? {} : { variable }),
+      ...(changedAt === undefined ? {} : { changedAt }),
+      ...(concern === undefined ? {} : { concern }),
+      others: locations
+        .filter((location) => location !== current)
+        .map(({ source, value }) => ({ source, same: token.matches(value) })),
+    };
+  }
+
   private derive(name: TokenName, purpose: string, given?: Uint8Array): Uint8Array {
     const token = this.record(name);
     const salt = given ?? token.salts.get(purpose) ?? this.scope.random(32);
     if (!given) token.salts.set(purpose, salt);
-    return token.compare?.derive(salt) ?? createComparison("").derive(salt);
+    return token.derive(salt);
   }
 
   /** @returns The new value; for `keep`, the current one. */
@@ -227,7 +345,7 @@ export class TokenStore {
       token.setupPending = false;
       if (!("keep" in change)) {
         token.source = backend.label?.(name) ?? token.source;
-        setToken(token, next);
+        token.set(next);
         token.changedAt = scope.clock.now();
         const { graceS = 0 } = change;
         scope.emit("token-store:rotated", { name, version: token.version, graceS });
@@ -241,6 +359,138 @@ export class TokenStore {
       token.replacing = undefined;
       finish();
     }
-    return toTokenInfo(token);
+    return token.info();
+  }
+}
+
+/** Compares the locations of a backend with the tokens in use, and applies edits of them. */
+class TokenWatcher {
+  private readonly backend: TokenBackend;
+  private readonly scope: Scope<TokenStoreShape>;
+  private readonly tokens: ReadonlyMap<TokenName, TokenRecord>;
+  private readonly peers: PeerTokens;
+  /** Name -> version and last warning. The same problem is read often and logged once. */
+  private readonly reported = new Map<TokenName, string>();
+  /** Name -> digest of the locations below the environment. */
+  private readonly digests = new Map<TokenName, string>();
+
+  constructor(
+    backend: TokenBackend,
+    scope: Scope<TokenStoreShape>,
+    tokens: ReadonlyMap<TokenName, TokenRecord>,
+    peers: PeerTokens,
+  ) {
+    this.peers = peers;
+    this.backend = backend;
+    this.scope = scope;
+    this.tokens = tokens;
+  }
+
+  /** Reads the locations of a token and applies an edit. */
+  async check(name: TokenName): Promise<void> {
+    const token = this.tokens.get(name);
+    if (!token) return;
+    if (token.source === "env") return this.checkBelowEnvironment(name);
+    const result = await this.read(name, token);
+    if (!result) return;
+    const value = result.found?.value.trim();
+    if (!result.found || !value) return token.version > 0 ? this.remove(name, token) : undefined;
+    const reason = unusableReason(value, token.isExposed);
+    if (reason)
+      return this.warnOnce(name, `rejected the new ${name} token, the old one stays: ${reason}`);
+    this.reported.delete(name);
+    if (value === token.value) this.confirm(name, token, result.found);
+    else this.adopt(name, token, result.found, value);
+  }
+
+  /**
+   * Logs once that an edit of the files has no effect on a token from the environment. The first
+   * call, when the token is claimed, only stores what the files contain.
+   */
+  async checkBelowEnvironment(name: TokenName): Promise<void> {
+    const { backend, digests, reported, scope } = this;
+    const locations = await Promise.resolve(backend.places?.(name) ?? []).catch(() => []);
+    const stored = locations
+      .flatMap(({ source, value }) => (source === "env" ? [] : [value]))
+      .join("\n");
+    const digest = hash("sha256", stored, "base64");
+    const before = digests.get(name);
+    digests.set(name, digest);
+    if (before === undefined || before === digest || reported.has(name)) return;
+    reported.set(name, "env");
+    scope.log.info(
+      { name },
+      `the ${name} token comes from the environment: an edit of the files changes nothing`,
+    );
+  }
+
+  private warnOnce(name: TokenName, text: string): void {
+    // After a rotation, which the backend does not report, the same mistake is a new one.
+    const warning = `${this.tokens.get(name)?.version} ${text}`;
+    if (this.reported.get(name) === warning) return;
+    this.reported.set(name, warning);
+    this.scope.log.warn({ name }, text);
+  }
+
+  /**
+   * Reads the locations, again if the token was replaced in the meantime.
+   *
+   * @returns Undefined if the locations cannot be read.
+   */
+  private async read(
+    name: TokenName,
+    token: TokenRecord,
+  ): Promise<{ found: ResolvedToken | undefined } | undefined> {
+    for (;;) {
+      await token.replacing;
+      const { newest } = token;
+      try {
+        const found = await this.backend.resolve(name, token.source);
+        if (token.replacing === undefined && token.newest === newest) return { found };
+      } catch (error) {
+        const reason =
+          codeOf(error) === "internal" ? "" : ` (${(error as Error).message.replace(/\.$/, "")})`;
+        if (token.version > 0)
+          this.warnOnce(name, `the ${name} token stays as it was: its file is not usable${reason}`);
+        return undefined;
+      }
+    }
+  }
+
+  private adopt(name: TokenName, token: TokenRecord, found: ResolvedToken, value: string): void {
+    const { log, lifecycle, emit, clock } = this.scope;
+    const state = lifecycle.state();
+    // Another launcher of this home has generated a token, and its owner has not confirmed it yet.
+    const isPending = state === "setup" && found.setupPending === true;
+    const commands = name === "launcher" && !isPending ? replacements[state] : undefined;
+    if (commands?.begin) lifecycle.send(commands.begin);
+    token.set(value);
+    token.source = found.source;
+    token.setupPending = isPending;
+    token.changedAt = clock.now();
+    emit("token-store:rotated", { name, version: token.version, graceS: 0 });
+    if (this.peers.isConnected) this.peers.replaced(name, value, 0);
+    if (commands) lifecycle.send(commands.finish);
+    log.info({ name, source: found.source }, `an edit replaced the ${name} token`);
+    const warning = tokenWarning(name, value);
+    if (warning) log.warn({ name, source: found.source }, `the ${name} token is weak: ${warning}`);
+  }
+
+  /** The value is unchanged, but its source may differ, or its owner may have confirmed it. */
+  private confirm(name: TokenName, token: TokenRecord, found: ResolvedToken): void {
+    const { log, lifecycle } = this.scope;
+    if (token.source !== "random") token.source = found.source;
+    if (!token.setupPending || found.setupPending) return;
+    token.setupPending = false;
+    if (name === "launcher" && lifecycle.send("finish-setup"))
+      log.info({ name }, "an edit finished the setup");
+  }
+
+  private remove(name: TokenName, token: TokenRecord): void {
+    if (name === "launcher")
+      return this.warnOnce(name, `the ${name} token stays as it was: its file contains none`);
+    token.clear();
+    this.scope.emit("token-store:removed", { name });
+    this.scope.log.warn({ name }, `an edit removed the ${name} token: it no longer grants access`);
   }
 }

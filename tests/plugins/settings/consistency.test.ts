@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { load } from "../../../config/load/index.ts";
-import { SettingsEditor } from "../../../plugins/settings/editor.ts";
+import { settings } from "../../../plugins/settings/index.ts";
 import { codeFrom, gate } from "../../support/sample-plugins.ts";
 import { withHome } from "../../support/token-store-harness.ts";
 import { withSettings, type Pico } from "./settings-fixture.ts";
@@ -90,24 +90,30 @@ describe("Settings.describe during a change", () => {
     withHome(async (home) => {
       const { sources } = await load([], { home: home.path, env: {} });
       let running = 6;
-      const service = new SettingsEditor({
-        sources,
-        configuration: {
-          apply: async () => ({ now: [], afterRestart: [] }),
-          describe() {
-            const value = { limit: running };
-            running = 9; // another process changes the file at this moment
-            writeFileSync(
-              home.at("config.json"),
-              JSON.stringify({ channels: { pico: { limit: running } } }),
-            );
-            return [{ section: "channels.pico", schema: {}, value }];
-          },
+      const configuration = {
+        apply: async () => ({ now: [], afterRestart: [] }),
+        describe() {
+          const value = { limit: running };
+          running = 9; // another process changes the file at this moment
+          writeFileSync(
+            home.at("config.json"),
+            JSON.stringify({ channels: { pico: { limit: running } } }),
+          );
+          return [{ section: "channels.pico", schema: {}, value }];
         },
-        changed: () => undefined,
-        rejectionOf: () => undefined,
-      });
+      };
+      const ends: (() => void)[] = [];
+      const scope = {
+        configuration,
+        emit: () => undefined,
+        on: () => undefined,
+        onStop: (end: () => void) => void ends.push(end),
+        random: (bytes: number) => new Uint8Array(bytes),
+      };
+      const { settings: service } = await settings(sources).start(scope as never);
+      running = 6;
       expect(await service.describe()).toEqual(await service.describe());
+      for (const end of ends) end();
     }));
 });
 
