@@ -112,8 +112,11 @@ describe("Settings.describe during a change", () => {
       };
       const { settings: service } = await settings(sources).start(scope as never);
       running = 6;
-      expect(await service.describe()).toEqual(await service.describe());
-      for (const end of ends) end();
+      try {
+        expect(await service.describe()).toEqual(await service.describe());
+      } finally {
+        for (const end of ends) end();
+      }
     }));
 });
 
