@@ -2,13 +2,7 @@
  * Writes JSON errors and security headers, on prepared responses and on bare sockets. Bounds the
  * memory of responses that clients have not read yet.
  */
-import {
-  ServerResponse,
-  STATUS_CODES,
-  type IncomingMessage,
-  type OutgoingHttpHeader,
-  type OutgoingHttpHeaders,
-} from "node:http";
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import type { Release } from "../../kernel/index.ts";
 import { isHttp2 } from "./http2.ts";
@@ -29,56 +23,10 @@ const securityHeaders: Readonly<Record<string, string>> = {
   "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 };
 
-const securityHeaderEntries = Object.entries(securityHeaders);
-
-const securityHeaderNames = new Set(securityHeaderEntries.map(([name]) => name.toLowerCase()));
-const securityHeaderList: readonly string[] = securityHeaderEntries.flat();
-
-/** Sets the security headers on a response of any server. */
+/** Sets the security headers. A handler may replace them. */
 export function setSecurityHeaders(response: ServerResponse): void {
-  if (response instanceof SecuredResponse) return;
-  for (const [name, value] of securityHeaderEntries) response.setHeader(name, value);
+  for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
 }
-
-type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
-
-/**
- * A response that has the security headers, unless its handler sets other values. It adds them when
- * the head is written: one list of all headers takes half the time of setting each header first.
- */
-export class SecuredResponse<
-  Request extends IncomingMessage = IncomingMessage,
-> extends ServerResponse<Request> {
-  override writeHead(status: number, message?: string, headers?: Headers): this;
-  override writeHead(status: number, headers?: Headers): this;
-  override writeHead(status: number, second?: string | Headers, third?: Headers): this {
-    const message = typeof second === "string" ? second : undefined;
-    const own = typeof second === "object" ? second : third;
-    const all = this.getHeaderNames().length === 0 ? withSecurityHeaders(own) : undefined;
-    if (all) return super.writeHead(status, message, all);
-    const names = new Set(namesOf(own).map((name) => name.toLowerCase()));
-    for (const [name, value] of securityHeaderEntries)
-      if (!this.hasHeader(name) && !names.has(name.toLowerCase())) this.setHeader(name, value);
-    return super.writeHead(status, message, own);
-  }
-}
-
-/** @returns A list of all headers; undefined if `own` is a list or contains a security header. */
-function withSecurityHeaders(own: Headers = {}): OutgoingHttpHeader[] | undefined {
-  if (Array.isArray(own)) return undefined;
-  const list: OutgoingHttpHeader[] = [...securityHeaderList];
-  for (const name of Object.keys(own)) {
-    if (securityHeaderNames.has(name.toLowerCase())) return undefined;
-    list.push(name, own[name]!);
-  }
-  return list;
-}
-
-/** Of a list, every second item is a name. */
-const namesOf = (headers: Headers = {}): string[] =>
-  Array.isArray(headers)
-    ? headers.filter((_, index) => index % 2 === 0).map(String)
-    : Object.keys(headers);
 
 export type ErrorResponse = readonly [status: number, error: string, message: string];
 

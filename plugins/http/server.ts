@@ -17,7 +17,6 @@ import type { ClientFault } from "./log-limiter.ts";
 import { limitPipelining, serveInTurn } from "./connection-limits.ts";
 import {
   errorResponses,
-  SecuredResponse,
   sendError,
   setSecurityHeaders,
   writeError,
@@ -36,7 +35,6 @@ const serverLimits: ServerOptions = {
   requestTimeout: 86_400_000, // the longest of all routes; each route has its own, shorter limit
   // Longer than the 60 s of common proxies, which would otherwise reuse closed connections.
   keepAliveTimeout: 65_000,
-  ServerResponse: SecuredResponse,
 };
 /** TLS 1.2 suites with forward secrecy and authenticated encryption, and all suites of TLS 1.3. */
 const ciphers = [

@@ -9,7 +9,7 @@ import { portOf } from "../../support/http-client.ts";
 const valuesOf = ({ rawHeaders }: IncomingMessage, name: string): string[] =>
   rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === name);
 
-describe("SecuredResponse", () => {
+describe("responses of handlers", () => {
   test.each<[string, (response: ServerResponse) => unknown, string, string]>([
     ["an implicit head", (response) => response, "no-referrer", "200 OK"],
     ["setHeader", (response) => response.setHeader("X-Own", "1"), "no-referrer", "200 OK"],
