@@ -9,9 +9,9 @@ import { Server as HttpsServer } from "node:https";
 import { Server as NetServer } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Release } from "../../kernel/index.ts";
-import { adaptHttp2, isHttp2 } from "./http2.ts";
-import type { Router } from "./router.ts";
 import { httpErrors } from "./errors.ts";
+import { isHttp2 } from "./responses.ts";
+import type { Router } from "./router.ts";
 import { serveAsPlain, isWebSocketUpgrade } from "./upgrade.ts";
 
 type Emit = Server["emit"];
@@ -86,15 +86,8 @@ function assertHttp1(server: object): void {
   throw httpErrors.HTTP_SERVER("a server of node:net or node:tls", "pass one of node:http");
 }
 
-/** The paths that one kernel serves on a server of a host. */
-export interface HostPaths {
-  /** Undefined for every host name. */
-  readonly hostName: string | undefined;
-  /** All route prefixes, with the base path. */
-  list(): readonly string[];
-}
-
-const pathsByServer = new WeakMap<Server, Set<HostPaths>>();
+/** The routers of the kernels on a server. */
+const routersOf = new WeakMap<Server, Set<Router>>();
 
 const covers = (prefix: string, path: string): boolean =>
   prefix === "/" || prefix === path || path.startsWith(`${prefix}/`);
@@ -105,30 +98,49 @@ const covers = (prefix: string, path: string): boolean =>
  * @throws HTTP_HOST_PATH if it would take every path of the host.
  * @throws HTTP_PATH_TAKEN if another kernel on the server serves it, a path below or one above.
  */
-export function assertHostPath(server: Server, own: HostPaths, path: string): void {
+export function assertHostPath(server: Server, own: Router, path: string): void {
   if (path === "/" && own.hostName === undefined) throw httpErrors.HTTP_HOST_PATH();
   assertPathsFree(server, own, [path]);
 }
 
-function assertPathsFree(server: Server, own: HostPaths, added = own.list()): void {
-  for (const other of pathsByServer.get(server) ?? []) {
+function assertPathsFree(server: Server, own: Router, added = own.paths()): void {
+  for (const other of routersOf.get(server) ?? []) {
     if (other === own) continue;
     const [name, otherName] = [own.hostName, other.hostName];
     if (name !== undefined && otherName !== undefined && name !== otherName) continue;
-    const taken = other.list();
+    const taken = other.paths();
     const clash = added.find((path) => taken.some((at) => covers(at, path) || covers(path, at)));
     if (clash !== undefined) throw httpErrors.HTTP_PATH_TAKEN(clash);
   }
 }
 
-/** Keeps the paths from other kernels until it is released. */
-function reservePaths(server: Server, paths: HostPaths): Release {
-  const all = pathsByServer.get(server) ?? new Set();
-  pathsByServer.set(server, all.add(paths));
-  return () => void all.delete(paths);
-}
-
 const isHttp2Server = (server: object): boolean => server.constructor.name === "Http2SecureServer";
+
+/** Headers of a connection, which HTTP/2 does not have. */
+const connectionHeaders: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "transfer-encoding",
+]);
+
+type Headers = Record<string, unknown> | undefined;
+
+const withoutConnection = (headers: Headers): Headers =>
+  headers &&
+  Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !connectionHeaders.has(name.toLowerCase())),
+  );
+
+/** Gives a request over HTTP/2 its `Host`; its response has no headers of a connection. */
+function adaptHttp2(request: IncomingMessage, response: ServerResponse): void {
+  const { headers } = request;
+  const authority = headers[":authority"];
+  if (typeof authority === "string") headers.host ??= authority;
+  const writeHead = response.writeHead.bind(response) as (...given: unknown[]) => ServerResponse;
+  const adapted = (status: number, second?: unknown, third?: unknown): ServerResponse =>
+    writeHead(status, withoutConnection((typeof second === "string" ? third : second) as Headers));
+  response.writeHead = adapted as typeof response.writeHead;
+}
 
 const respondNotFound = (_: IncomingMessage, response: ServerResponse): void =>
   void response.writeHead(404).end();
@@ -140,9 +152,10 @@ const respondNotFound = (_: IncomingMessage, response: ServerResponse): void =>
  *
  * @throws HTTP_PATH_TAKEN if another kernel on the server serves one of the paths.
  */
-export function attachToHostServer(server: Server, router: Router, paths: HostPaths): Release {
-  assertPathsFree(server, paths);
-  const releasePaths = reservePaths(server, paths);
+export function attachToHostServer(server: Server, router: Router): Release {
+  assertPathsFree(server, router);
+  const routers = routersOf.get(server) ?? new Set();
+  routersOf.set(server, routers.add(router));
   let active = true;
   const before: Emit = server.emit;
   const hadOwnEmit = Object.hasOwn(server, "emit");
@@ -178,7 +191,7 @@ export function attachToHostServer(server: Server, router: Router, paths: HostPa
 
   return () => {
     active = false;
-    releasePaths();
+    routers.delete(router);
     server.off("upgrade", marker);
     if (answersAlone) server.off("request", respondNotFound);
     // If other code has wrapped `emit` again, this wrapper stays and only forwards.

@@ -2,10 +2,11 @@
 import type { IncomingMessage } from "node:http";
 import type { Awaitable, Clock } from "../../kernel/index.ts";
 import { isPersonId, toPrintable } from "../../lib/util.ts";
+import type { ClientFault } from "./log-limiter.ts";
 import type { HostIdentity, Http, Identity, Peer, SessionAccess } from "./service.ts";
 
 /** Kind of the people whom a host names without making them owners. */
-export const hostKind = "host";
+const hostKind = "host";
 
 interface IdentityResolver {
   readonly find: (request: IncomingMessage, peer: Peer) => Identity | undefined;
@@ -100,25 +101,24 @@ const toReason = (error: unknown): string =>
     .replace(/[\s\p{Cc}\p{Cs}]+/gu, " ")
     .trim();
 
-interface HostIdentities {
-  /** Runs the check of the host. Returns a promise only if the check does; it resolves after five
-   *  seconds at the latest and never rejects. */
-  ask(request: IncomingMessage): Promise<void> | undefined;
-  find(request: IncomingMessage): Identity | undefined;
-  /** Returns the identity only if it may use the dashboard. */
-  findOwner(request: IncomingMessage): Identity | undefined;
+interface HostOptions {
+  readonly check: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>;
+  readonly peer: (request: IncomingMessage) => Peer;
+  readonly note: (fault: ClientFault) => void;
+  readonly clock: Clock;
 }
 
 /**
- * Runs the session check of a host before the handler, and keeps its result per request.
+ * Registers the session check of a host, which runs before the handler. Its result is kept per
+ * request.
  *
- * @param note - Receives the reason of each failure.
+ * @returns A function that runs the check. It returns a promise only if the check does; it resolves
+ *   after five seconds at the latest and never rejects.
  */
-export function createHostIdentities(
-  check: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>,
-  note: (request: IncomingMessage, why: string) => void,
-  clock: Clock,
-): HostIdentities {
+export function registerHost(
+  { registerIdentity }: Identities,
+  { check, peer, note, clock }: HostOptions,
+): (request: IncomingMessage) => Promise<void> | undefined {
   const known = new WeakMap<IncomingMessage, HostPerson>();
 
   function keep(request: IncomingMessage, found: HostIdentity | undefined): void {
@@ -128,7 +128,13 @@ export function createHostIdentities(
         toPerson(found, (error) => failed(request, error)),
       );
   }
-  const failed = (request: IncomingMessage, error: unknown): void => note(request, toReason(error));
+  const failed = (request: IncomingMessage, error: unknown): void =>
+    note({
+      reason: "identify_failed",
+      address: peer(request).address,
+      text: "identify() of the host failed, so the request was rejected",
+      fields: { why: toReason(error) },
+    });
 
   async function withTimeout(
     found: Promise<HostIdentity | undefined>,
@@ -143,24 +149,22 @@ export function createHostIdentities(
     return Promise.race([found, timeout]).finally(() => clock.clearTimeout(timer));
   }
 
-  return {
-    find: (request) => known.get(request),
-    findOwner(request) {
-      const found = known.get(request);
-      return found?.owner ? found : undefined;
-    },
-    ask(request) {
-      try {
-        const found = check(request);
-        if (found instanceof Promise)
-          return withTimeout(found)
-            .then((late) => keep(request, late))
-            .catch((error: unknown) => failed(request, error));
-        keep(request, found);
-      } catch (error) {
-        failed(request, error);
-      }
-      return undefined;
-    },
+  registerIdentity("owner", (request) => {
+    const found = known.get(request);
+    return found?.owner ? found : undefined;
+  });
+  registerIdentity(hostKind, (request) => known.get(request));
+  return (request) => {
+    try {
+      const found = check(request);
+      if (found instanceof Promise)
+        return withTimeout(found)
+          .then((late) => keep(request, late))
+          .catch((error: unknown) => failed(request, error));
+      keep(request, found);
+    } catch (error) {
+      failed(request, error);
+    }
+    return undefined;
   };
 }

@@ -7,17 +7,11 @@ import { loopbackNetworks } from "./addresses.ts";
 import { launcherSchema, type HttpConfig, type HttpInput } from "./config.ts";
 import { ConnectionLimits, openFilesLimit } from "./connection-limits.ts";
 import { httpErrors } from "./errors.ts";
-import {
-  assertHostName,
-  assertHostPath,
-  assertServer,
-  attachToHostServer,
-  type HostPaths,
-} from "./host-server.ts";
-import { createHostIdentities, createIdentities, hostKind } from "./identities.ts";
+import { assertHostName, assertHostPath, assertServer, attachToHostServer } from "./host-server.ts";
+import { createIdentities, registerHost } from "./identities.ts";
 import { createLimiters } from "./limiter.ts";
-import { createLogLimiter, type ClientFault, type LogLimiter } from "./log-limiter.ts";
-import { createPublicUrl } from "./public-url.ts";
+import { createAddresses, ListenerSet } from "./listeners.ts";
+import { createLogLimiter, type ClientFault } from "./log-limiter.ts";
 import {
   createPeerResolver,
   createTrust,
@@ -26,15 +20,7 @@ import {
   normaliseBasePath,
 } from "./requests.ts";
 import { ResponseBudget, writeResponse } from "./responses.ts";
-import {
-  createRouteTable,
-  createRouter,
-  type RequestHandler,
-  type Router,
-  type RouteTable,
-  type UpgradeHandler,
-} from "./router.ts";
-import { createAddresses, createListenerSet, type ListenerSet } from "./listeners.ts";
+import { Router } from "./router.ts";
 import { checkTls } from "./server.ts";
 import type { HostIdentity, Http, HttpEvents } from "./service.ts";
 
@@ -102,20 +88,19 @@ function resolveBasePath(options: HttpOptions, settings: HttpConfig): string {
   return normaliseBasePath(path);
 }
 
-function createConnectionLimits(
-  { config, log }: Scope<HttpShape>,
+const createConnectionLimits = (
+  config: () => HttpConfig,
   isTrusted: (address: string) => boolean,
-  faults: LogLimiter,
-): ConnectionLimits {
-  return new ConnectionLimits({
+  note: (fault: ClientFault) => void,
+): ConnectionLimits =>
+  new ConnectionLimits({
     limits: () => ({
       total: config().max_unauthenticated_connections,
       perAddress: config().max_unauthenticated_per_address,
     }),
     isTrusted,
-    rejected: (address, limit) => faults.note(log, tooManyConnections(address, limit)),
+    rejected: (address, limit) => note(tooManyConnections(address, limit)),
   });
-}
 
 function tooManyConnections(address: string, limit: "total" | "address"): ClientFault {
   const setting =
@@ -150,12 +135,12 @@ function followSettings({ onConfig, log }: Scope<HttpShape>, options: HttpOption
 function openWhenReady(
   { onReady, emit, config }: Scope<HttpShape>,
   server: Server | undefined,
-  { router, paths }: Routing,
+  router: Router,
   listeners: ListenerSet,
 ): void {
   const { tls } = config();
   onReady(async () => {
-    const release = server ? attachToHostServer(server, router, paths) : undefined;
+    const release = server ? attachToHostServer(server, router) : undefined;
     try {
       await listeners.open(router, tls, (url) => emit("http:listening", { url: url.href }));
     } catch (error) {
@@ -167,64 +152,6 @@ function openWhenReady(
       listeners.stopAccepting();
     };
   });
-}
-
-interface Routing {
-  readonly router: Router;
-  readonly paths: HostPaths;
-  readonly requests: RouteTable<RequestHandler>;
-  readonly upgrades: RouteTable<UpgradeHandler>;
-  readonly identities: ReturnType<typeof createIdentities>;
-  readonly peer: Http["peer"];
-}
-
-interface RoutingOptions {
-  readonly basePath: string;
-  readonly hostName: string | undefined;
-  readonly identify: HttpOptions["identify"];
-  readonly isTrusted: (address: string) => boolean;
-  readonly faults: LogLimiter;
-  readonly listeners: ListenerSet;
-}
-
-/** Creates route tables and router, and registers the session check of the host. */
-function createRouting(
-  { clock, log, emit }: Scope<HttpShape>,
-  { basePath, hostName, identify, isTrusted, faults, listeners }: RoutingOptions,
-): Routing {
-  const requests = createRouteTable<RequestHandler>(listeners.planned);
-  const upgrades = createRouteTable<UpgradeHandler>(listeners.planned);
-  const peer = createPeerResolver(isTrusted, log);
-  const identities = createIdentities(peer);
-  const noteFailure = (request: IncomingMessage, why: string): void =>
-    faults.note(log, {
-      reason: "identify_failed",
-      address: peer(request).address,
-      text: "identify() of the host failed, so the request was rejected",
-      fields: { why },
-    });
-  const host = identify && createHostIdentities(identify, noteFailure, clock);
-  if (host) {
-    identities.registerIdentity("owner", host.findOwner);
-    identities.registerIdentity(hostKind, host.find);
-  }
-  const router = createRouter({
-    basePath,
-    hostName,
-    requests,
-    upgrades,
-    peer,
-    clock,
-    log,
-    lost: (address) => emit("http:upgrade-unserved", { address }),
-    note: (fault) => faults.note(log, fault),
-    arrive: host?.ask,
-  });
-  const paths: HostPaths = {
-    hostName,
-    list: () => [...requests.paths(), ...upgrades.paths()].map((path) => fullPath(basePath, path)),
-  };
-  return { router, paths, requests, upgrades, identities, peer };
 }
 
 /**
@@ -251,7 +178,7 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
     config: { section: "launcher", schema: launcherSchema },
 
     start(scope) {
-      const { config, onStop, clock, log } = scope;
+      const { config, onStop, clock, log, emit } = scope;
       if ("server" in options) assertServer(options);
       // An HTTP/2 server has the events of one for HTTP/1, and its requests their form.
       const server = options.server as Server | undefined;
@@ -264,39 +191,44 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
       onStop(faults.stop);
       const note = (fault: ClientFault): void => faults.note(log, fault);
       const isTrusted = createTrust(config);
-      const limits = createConnectionLimits(scope, isTrusted, faults);
-      const listeners = createListenerSet({ basePath, now: () => clock.now(), log, limits, note });
-      const routing = createRouting(scope, {
+      const limits = createConnectionLimits(config, isTrusted, note);
+      const listeners = new ListenerSet({ basePath, now: () => clock.now(), log, limits, note });
+      const peer = createPeerResolver(isTrusted, log);
+      const identities = createIdentities(peer);
+      const { identify: check } = options;
+      const router = new Router({
         basePath,
         hostName,
-        identify: options.identify,
-        isTrusted,
-        faults,
-        listeners,
+        planned: listeners.planned,
+        peer,
+        clock,
+        log,
+        note,
+        lost: (address) => emit("http:upgrade-unserved", { address }),
+        arrive: check && registerHost(identities, { check, peer, note, clock }),
       });
 
       const port = options.port ?? settings.port;
       const isOption = options.port !== undefined;
       const remedy = isOption ? "pass another one to http({ port })" : "start with -port N";
       if (!server) listeners.plan("dashboard", { port, host: bindHost, remedy });
-      onStop(listeners.finish);
+      onStop(() => listeners.finish());
       warnOfLoopback(settings, log);
       followSettings(scope, options);
-      openWhenReady(scope, server, routing, listeners);
+      openWhenReady(scope, server, router, listeners);
 
-      const { router, requests, upgrades, identities, peer } = routing;
       const checkPath = (path: string): void => {
-        if (server) assertHostPath(server, routing.paths, fullPath(basePath, path));
+        if (server) assertHostPath(server, router, fullPath(basePath, path));
       };
       const offered: Http = {
         request(prefix, handle, route = {}) {
           const path = normaliseBasePath(prefix) || "/";
           checkPath(path);
-          requests.add("path", path, handle, route);
+          router.requests.add("path", path, handle, route);
         },
         upgrade(path, handle, route = {}) {
           checkPath(path);
-          upgrades.add("upgrade", path, handle, route);
+          router.upgrades.add("upgrade", path, handle, route);
         },
         rejectUpgrade: writeResponse,
         ...identities,
@@ -307,7 +239,6 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
         trustedLoopback: () => loopbackNetworks(config().trusted_proxies)[0],
         listener: (request) => router.listener(request),
         ...createAddresses({ server, basePath, hostName, bindHost, listeners }),
-        ...createPublicUrl(basePath),
         ...createLimiters(scope),
         holdResponse: new ResponseBudget(peer).hold,
         openFiles: openFilesLimit,

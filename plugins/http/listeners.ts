@@ -80,18 +80,6 @@ export function listen(server: Server, { port, host, remedy }: BindOptions): Pro
   });
 }
 
-export interface ListenerSet {
-  /** Plans a listener. @throws HTTP_LISTENER_TAKEN if it is planned already. */
-  plan(listener: Listener, bind: BindOptions): void;
-  /** The listeners that `plan` has added. */
-  readonly planned: { has(listener: Listener): boolean };
-  /** Opens all planned listeners in order. A failure closes those that are open. */
-  open(router: Router, tls: Tls | undefined, opened: (url: URL) => void): Promise<void>;
-  addresses(listener: Listener): URL[];
-  stopAccepting(): void;
-  finish(): Promise<void>;
-}
-
 interface ListenerEntry {
   readonly bind: BindOptions;
   running?: { readonly shutdown: ServerShutdown; readonly urls: () => URL[] };
@@ -106,18 +94,59 @@ interface ListenersOptions {
   readonly note: (fault: ClientFault) => void;
 }
 
-export function createListenerSet(options: ListenersOptions): ListenerSet {
-  const { basePath, now, log, limits, note } = options;
-  const entries = new Map<Listener, ListenerEntry>();
-  const running = (): ServerShutdown[] =>
-    [...entries.values()].flatMap((entry) => entry.running?.shutdown ?? []);
+export class ListenerSet {
+  private readonly options: ListenersOptions;
+  private readonly entries = new Map<Listener, ListenerEntry>();
+  /** The listeners that `plan` has added. */
+  readonly planned: Pick<ReadonlyMap<Listener, unknown>, "has"> = this.entries;
 
-  async function start(
+  constructor(options: ListenersOptions) {
+    this.options = options;
+  }
+
+  /** Plans a listener. @throws HTTP_LISTENER_TAKEN if it is planned already. */
+  plan(listener: Listener, bind: BindOptions): void {
+    if (this.entries.has(listener)) throw httpErrors.HTTP_LISTENER_TAKEN(listener);
+    this.entries.set(listener, { bind });
+  }
+
+  /** Opens all planned listeners in order. A failure closes those that are open. */
+  async open(router: Router, tls: Tls | undefined, opened: (url: URL) => void): Promise<void> {
+    try {
+      for (const [listener, entry] of this.entries) await this.start(listener, entry, router, tls);
+    } catch (error) {
+      this.stopAccepting();
+      await this.finish();
+      throw error;
+    }
+    for (const listener of this.entries.keys())
+      this.addresses(listener).slice(0, 1).forEach(opened);
+  }
+
+  addresses(listener: Listener): URL[] {
+    return this.entries.get(listener)?.running?.urls() ?? [];
+  }
+
+  stopAccepting(): void {
+    for (const shutdown of this.running()) shutdown.stopAccepting();
+  }
+
+  async finish(): Promise<void> {
+    await Promise.all(this.running().map((shutdown) => shutdown.finish()));
+    for (const entry of this.entries.values()) delete entry.running;
+  }
+
+  private running(): ServerShutdown[] {
+    return [...this.entries.values()].flatMap((entry) => entry.running?.shutdown ?? []);
+  }
+
+  private async start(
     listener: Listener,
     entry: ListenerEntry,
     router: Router,
     tls: Tls | undefined,
   ): Promise<void> {
+    const { basePath, now, log, limits, note } = this.options;
     const server = createHttpServer(listener, router, { tls, note });
     const shutdown = trackConnections(server);
     const limit = await openFilesLimit();
@@ -129,42 +158,12 @@ export function createListenerSet(options: ListenersOptions): ListenerSet {
       urls: cacheServerUrls(now, () => serverUrls(server, basePath, entry.bind.host)),
     };
   }
-
-  const listeners: ListenerSet = {
-    planned: entries,
-
-    plan(listener, bind) {
-      if (entries.has(listener)) throw httpErrors.HTTP_LISTENER_TAKEN(listener);
-      entries.set(listener, { bind });
-    },
-
-    async open(router, tls, opened) {
-      try {
-        for (const [listener, entry] of entries) await start(listener, entry, router, tls);
-      } catch (error) {
-        listeners.stopAccepting();
-        await listeners.finish();
-        throw error;
-      }
-      for (const listener of entries.keys())
-        listeners.addresses(listener).slice(0, 1).forEach(opened);
-    },
-
-    addresses(listener) {
-      return entries.get(listener)?.running?.urls() ?? [];
-    },
-
-    stopAccepting: () => running().forEach((shutdown) => shutdown.stopAccepting()),
-
-    async finish() {
-      await Promise.all(running().map((shutdown) => shutdown.finish()));
-      for (const entry of entries.values()) delete entry.running;
-    },
-  };
-  return listeners;
 }
 
-type Addresses = Pick<Http, "url" | "addresses" | "isPublic" | "sharesOrigin" | "open">;
+type Addresses = Pick<
+  Http,
+  "url" | "addresses" | "publish" | "publicUrl" | "isPublic" | "sharesOrigin" | "open"
+>;
 
 interface AddressOptions {
   readonly server: Server | undefined;
@@ -183,6 +182,7 @@ export function createAddresses({
   bindHost,
   listeners,
 }: AddressOptions): Addresses {
+  let findPublicUrl = (): string | undefined => undefined;
   const hostUrls = (of: Server): URL[] => {
     const urls = serverUrls(of, basePath);
     if (hostName === undefined) return urls;
@@ -195,6 +195,14 @@ export function createAddresses({
       if (listener === "gateway" && listeners.planned.has("gateway"))
         return listeners.addresses("gateway");
       return server ? hostUrls(server) : listeners.addresses("dashboard");
+    },
+    publish: (publicUrl) => void (findPublicUrl = publicUrl),
+    publicUrl(path) {
+      const text = findPublicUrl();
+      if (text === undefined) return undefined;
+      const { origin, pathname } = new URL(text);
+      const base = pathname === "/" ? basePath : pathname.replace(/\/$/, "");
+      return origin + base + path;
     },
     isPublic: () => {
       const hosts = server

@@ -32,7 +32,7 @@ interface Entry {
   timer: unknown;
 }
 
-export interface LogLimiter {
+interface LogLimiter {
   /** Logs the fault, or counts it for the line at the end of the minute. */
   note(log: Log, fault: ClientFault): void;
   /** Returns the number of all faults since the start, by reason. */

@@ -5,7 +5,6 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import type { Release } from "../../kernel/index.ts";
-import { isHttp2 } from "./http2.ts";
 import type { Peer } from "./service.ts";
 
 /** Headers of every response: pages, data, errors, rejected upgrades, and errors of Node. */
@@ -123,6 +122,8 @@ export function deferCloseUntilBody(request: IncomingMessage, response: ServerRe
 
 export const writeError = (socket: Duplex, errorResponse: ErrorResponse): void =>
   writeResponse(socket, errorResponse[0], errorBody(errorResponse));
+
+export const isHttp2 = ({ httpVersionMajor }: IncomingMessage): boolean => httpVersionMajor >= 2;
 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;

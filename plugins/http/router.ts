@@ -17,30 +17,18 @@ import {
   type ErrorResponse,
 } from "./responses.ts";
 import type { Listener, Peer, RouteOptions } from "./service.ts";
-import { parseTarget, stripBasePath, type RequestTarget } from "./requests.ts";
+import { fullPath, parseTarget, stripBasePath, type RequestTarget } from "./requests.ts";
 
 const defaultBodyTimeoutS = 30;
-const hostName = "host";
-const authorizationName = "authorization";
-
-export interface Router {
-  /** @returns `false`, without any effect on the request, if no route matches. */
-  request(listener: Listener, request: IncomingMessage, response: ServerResponse): boolean;
-  /** @returns `false`, without any effect on the socket, if no route matches. */
-  upgrade(listener: Listener, request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
-  /** Returns the error for a request, or for a WebSocket upgrade, without a route. */
-  unserved(request: IncomingMessage, kind: "request" | "upgrade"): ErrorResponse;
-  /** Returns whether a request route of the dashboard listener matches. */
-  serves(request: IncomingMessage): boolean;
-  listener(request: IncomingMessage): Listener;
-}
+const hostHeader = "host";
+const authorizationHeader = "authorization";
 
 interface RouterOptions {
   readonly basePath: string;
   /** The only host name that is served. Undefined for every host name. */
   readonly hostName: string | undefined;
-  readonly requests: RouteTable<RequestHandler>;
-  readonly upgrades: RouteTable<UpgradeHandler>;
+  /** The listeners that are open, or will be. */
+  readonly planned: Planned;
   readonly peer: (request: IncomingMessage) => Peer;
   readonly clock: Clock;
   readonly log: Log;
@@ -48,8 +36,9 @@ interface RouterOptions {
   readonly lost: (address: string) => void;
   readonly note: (fault: ClientFault) => void;
   /** Runs for each routed request before its handler, which waits for a returned promise. */
-  readonly arrive?: ((request: IncomingMessage) => Promise<void> | undefined) | undefined;
+  readonly arrive: ((request: IncomingMessage) => Promise<void> | undefined) | undefined;
 }
+type Planned = Pick<ReadonlySet<Listener>, "has">;
 
 interface MatchedRoute<H> {
   readonly target: RequestTarget;
@@ -68,9 +57,9 @@ function checkHeaders(
   let authorizations = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!;
-    if (name.length === hostName.length && name.toLowerCase() === hostName) hosts += 1;
+    if (name.length === hostHeader.length && name.toLowerCase() === hostHeader) hosts += 1;
     if (name === ":authority") hosts += 1;
-    if (name.length === authorizationName.length && name.toLowerCase() === authorizationName)
+    if (name.length === authorizationHeader.length && name.toLowerCase() === authorizationHeader)
       authorizations += 1;
   }
   if (authorizations > 1 && !options.anyAuthorization) return errorResponses.twoAuthorizations;
@@ -88,21 +77,32 @@ const outsideBasePath = (basePath: string): ErrorResponse => [
     "A proxy must pass them on unchanged.",
 ];
 
-export const createRouter = (options: RouterOptions): Router => new HttpRouter(options);
-
-class HttpRouter implements Router {
+export class Router {
+  readonly requests: RouteTable<RequestHandler>;
+  readonly upgrades: RouteTable<UpgradeHandler>;
+  readonly hostName: string | undefined;
   private readonly options: RouterOptions;
   /** Requests of other listeners than that of the dashboard. */
   private readonly listeners = new WeakMap<IncomingMessage, Listener>();
 
   constructor(options: RouterOptions) {
     this.options = options;
+    this.hostName = options.hostName;
+    this.requests = new RouteTable(options.planned);
+    this.upgrades = new RouteTable(options.planned);
+  }
+
+  /** @returns The prefixes that the dashboard listener serves, with the base path. */
+  paths(): string[] {
+    const paths = [...this.requests.paths(), ...this.upgrades.paths()];
+    return paths.map((path) => fullPath(this.options.basePath, path));
   }
 
   listener(request: IncomingMessage): Listener {
     return this.listeners.get(request) ?? "dashboard";
   }
 
+  /** @returns The error for a request, or for a WebSocket upgrade, without a route. */
   unserved(request: IncomingMessage, kind: "request" | "upgrade"): ErrorResponse {
     const target = parseTarget(request.url ?? "");
     if (target === undefined && request.url !== "*") return errorResponses.badTarget;
@@ -114,10 +114,12 @@ class HttpRouter implements Router {
     return isOutside ? outsideBasePath(basePath) : errorResponses.notFound;
   }
 
+  /** @returns Whether a request route of the dashboard listener matches. */
   serves(request: IncomingMessage): boolean {
     return this.findRequest("dashboard", request) !== undefined;
   }
 
+  /** @returns `false`, without any effect on the request, if no route matches. */
   request(listener: Listener, request: IncomingMessage, response: ServerResponse): boolean {
     const matchedRoute = this.findRequest(listener, request);
     if (matchedRoute === undefined) return false;
@@ -139,9 +141,10 @@ class HttpRouter implements Router {
     return true;
   }
 
+  /** @returns `false`, without any effect on the socket, if no route matches. */
   upgrade(listener: Listener, request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
-    const { upgrades, arrive } = this.options;
-    const matchedRoute = this.find(request, (path) => upgrades.exact(listener, path));
+    const { arrive } = this.options;
+    const matchedRoute = this.find(request, (path) => this.upgrades.exact(listener, path));
     if (matchedRoute === undefined) return false;
     const { target, route } = matchedRoute;
     this.prepare(listener, request, target);
@@ -166,10 +169,10 @@ class HttpRouter implements Router {
     match: (path: string) => Route<H> | undefined,
   ): MatchedRoute<H> | undefined {
     const target = parseTarget(request.url ?? "");
-    const { basePath, hostName: served } = this.options;
-    if (served !== undefined && target && this.hostNameOf(request, target) !== served)
+    const { hostName } = this;
+    if (hostName !== undefined && target && this.hostNameOf(request, target) !== hostName)
       return undefined;
-    const path = target && stripBasePath(basePath, target.path);
+    const path = target && stripBasePath(this.options.basePath, target.path);
     const route = path === undefined ? undefined : match(path);
     return target && route && { target, route };
   }
@@ -183,8 +186,7 @@ class HttpRouter implements Router {
     listener: Listener,
     request: IncomingMessage,
   ): MatchedRoute<RequestHandler> | undefined {
-    const { requests } = this.options;
-    return this.find(request, (path) => requests.longest(listener, path, request.method));
+    return this.find(request, (path) => this.requests.longest(listener, path, request.method));
   }
 
   /** Removes the base path from the URL, and resolves the peer while the socket is open. */
@@ -279,8 +281,8 @@ async function waitGuardingSocket(socket: Duplex, wait: Promise<void>): Promise<
   return !socket.destroyed;
 }
 
-export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
-export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
+type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 interface Route<H> {
   readonly path: string;
@@ -288,55 +290,49 @@ interface Route<H> {
   readonly options: RouteOptions;
 }
 
-/** Routes of one kind (requests or upgrades), one table per listener. */
-export interface RouteTable<H> {
-  add(kind: string, path: string, handle: H, options: RouteOptions): void;
-  exact(listener: Listener, path: string): Route<H> | undefined;
-  /** Finds the longest registered path that equals the path or a prefix of whole segments. */
-  longest(listener: Listener, path: string, method?: string): Route<H> | undefined;
-  /** Returns the registered paths that the dashboard listener serves. */
-  paths(): string[];
-}
-
 /**
- * Creates a route table. Unless a listener is planned for the gateway, the dashboard listener also
- * serves its routes; its own routes precede them.
+ * Routes of one kind (requests or upgrades), one table per listener. Unless a listener is planned
+ * for the gateway, the dashboard listener also serves its routes; its own routes precede them.
  */
-export function createRouteTable<H>(planned: { has(listener: Listener): boolean }): RouteTable<H> {
-  const tables = { dashboard: new Map<string, Route<H>>(), gateway: new Map<string, Route<H>>() };
+class RouteTable<H> {
+  private readonly planned: Planned;
+  private readonly tables = {
+    dashboard: new Map<string, Route<H>>(),
+    gateway: new Map<string, Route<H>>(),
+  };
 
-  function exact(listener: Listener, path: string): Route<H> | undefined {
-    const route = tables[listener].get(path);
-    return (
-      route ??
-      (listener === "dashboard" && !planned.has("gateway") ? tables.gateway.get(path) : undefined)
-    );
+  constructor(planned: Planned) {
+    this.planned = planned;
   }
 
-  return {
-    exact,
+  add(kind: string, path: string, handle: H, options: RouteOptions): void {
+    const table = this.tables[options.listener ?? "dashboard"];
+    if (table.has(path)) throw httpErrors.HTTP_ROUTE_TAKEN(kind, path);
+    table.set(path, { path, handle, options });
+  }
 
-    paths: () => [
-      ...tables.dashboard.keys(),
-      ...(planned.has("gateway") ? [] : tables.gateway.keys()),
-    ],
+  exact(listener: Listener, path: string): Route<H> | undefined {
+    const { planned, tables } = this;
+    const isShared = listener === "dashboard" && !planned.has("gateway");
+    return tables[listener].get(path) ?? (isShared ? tables.gateway.get(path) : undefined);
+  }
 
-    add(kind, path, handle, options) {
-      const table = tables[options.listener ?? "dashboard"];
-      if (table.has(path)) throw httpErrors.HTTP_ROUTE_TAKEN(kind, path);
-      table.set(path, { path, handle, options });
-    },
+  /** Finds the longest registered path that equals the path or a prefix of whole segments. */
+  longest(listener: Listener, path: string, method = ""): Route<H> | undefined {
+    for (
+      let prefix = path.endsWith("/") ? path.slice(0, -1) : path;
+      prefix !== "";
+      prefix = prefix.slice(0, prefix.lastIndexOf("/"))
+    ) {
+      const route = this.exact(listener, prefix);
+      if (route?.options.methods?.includes(method) ?? route !== undefined) return route;
+    }
+    return this.exact(listener, "/");
+  }
 
-    longest(listener, path, method = "") {
-      for (
-        let prefix = path.endsWith("/") ? path.slice(0, -1) : path;
-        prefix !== "";
-        prefix = prefix.slice(0, prefix.lastIndexOf("/"))
-      ) {
-        const route = exact(listener, prefix);
-        if (route?.options.methods?.includes(method) ?? route !== undefined) return route;
-      }
-      return exact(listener, "/");
-    },
-  };
+  /** @returns The registered paths that the dashboard listener serves. */
+  paths(): string[] {
+    const { dashboard, gateway } = this.tables;
+    return [...dashboard.keys(), ...(this.planned.has("gateway") ? [] : gateway.keys())];
+  }
 }

@@ -1,7 +1,7 @@
 // Tests gateway.public_url and the links that begin with it.
 import { describe, expect, test } from "vitest";
 import { gatewaySchema } from "../../../plugins/http/config.ts";
-import { createPublicUrl } from "../../../plugins/http/public-url.ts";
+import { createAddresses } from "../../../plugins/http/listeners.ts";
 
 describe("gateway.public_url", () => {
   test.each(["https://chat.example.org", "http://[::1]:8080/", "https://example.org/agent/"])(
@@ -38,7 +38,7 @@ describe("Http.publicUrl", () => {
     ["https://a.example/", "", "https://a.example/ask/s/1"],
     ["https://a.example/chat/", "/agent", "https://a.example/chat/ask/s/1"],
   ])("appends the path to %s with the base path %j", (url, basePath, expected) => {
-    const { publish, publicUrl } = createPublicUrl(basePath);
+    const { publish, publicUrl } = createAddresses({ basePath } as never);
     expect(publicUrl("/ask/s/1")).toBeUndefined();
     publish(() => url);
     expect(publicUrl("/ask/s/1")).toBe(expected);
