@@ -12,14 +12,12 @@ import {
   sendInternalError,
   type PluginRoutes,
 } from "./server/api/plugin-routes.ts";
-import type { PluginView } from "./shared/views.ts";
 import { loadAssets } from "./server/assets.ts";
 import { tokenSigner } from "./server/auth/cookies.ts";
-import { createSignInLinks } from "./server/auth/credentials.ts";
+import { createSignInLinks, ownerLink } from "./server/auth/credentials.ts";
 import { explainPage, pageIdentity } from "./server/auth/page-sign-in.ts";
-import { ownerLink } from "./server/auth/owner-links.ts";
-import { createPrivateHost } from "./server/auth/private-host.ts";
-import { createHostSessions, SignInSessions } from "./server/auth/sessions.ts";
+import { PrivateHost } from "./server/auth/private-host.ts";
+import { HostSessions, SignInSessions } from "./server/auth/sessions.ts";
 import { SignInKeeper } from "./server/auth/sign-in-keeper.ts";
 import { dashboardSchema } from "./server/config.ts";
 import type { AuthContext, DashboardContext, ServiceContext } from "./server/context.ts";
@@ -27,7 +25,7 @@ import { controlRoutes } from "./server/control/routes.ts";
 import { runDoctor } from "./server/doctor.ts";
 import { healthProblem, sendOk, sendUpdated, updated } from "./server/health.ts";
 import type { ControlSocketOptions, DashboardShape, Doctor, LogSource } from "./server/service.ts";
-import type { TokenWay } from "./shared/views.ts";
+import type { PluginView, TokenWay } from "./shared/views.ts";
 
 export type {
   DashboardShape,
@@ -241,21 +239,11 @@ function createContext(
       setup: tokenSigner(tokens, "setup"),
     },
   };
-  const services: ServiceContext = {
-    tokenSecrets,
-    settings: uses.settings,
-    picoServer: uses.picoServer,
-    program: uses.program,
-    conversations: uses.conversations,
-    media: uses.media,
-    channels: uses.channels,
-    pluginViews: plugins,
-  };
-  const privateHost = createPrivateHost(keeper.hostName, http);
+  const services: ServiceContext = { ...uses, tokenSecrets, pluginViews: plugins };
   const activity = createActivityLog();
   const context: DashboardContext = {
     http,
-    hostSessions: createHostSessions(),
+    hostSessions: new HostSessions(),
     auth,
     services,
     site: {
@@ -264,7 +252,7 @@ function createContext(
       version,
       runCommand,
       echoes,
-      privateHost,
+      privateHost: new PrivateHost(keeper.hostName, http),
       instance: uses.settings?.instance(),
       url: (path) => http.url(path),
       tokenHints: ways,
@@ -298,7 +286,7 @@ function createFeed(
     let queuedBytes = 0;
     for (const connection of uses.picoServer?.connections() ?? [])
       queuedBytes += connection.queuedBytes;
-    const others = otherChannels({ channels: uses.channels });
+    const others = otherChannels(uses);
     const received = others.reduce((sum, channel) => sum + channel.received, messagesIn);
     const sent = others.reduce((sum, channel) => sum + channel.sent, messagesOut);
     const sessions = others.reduce((sum, channel) => sum + channel.sessions, 0);

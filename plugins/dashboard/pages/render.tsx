@@ -23,7 +23,7 @@ export type { AskData } from "./ask/page.tsx";
 export type { ChatData } from "./chat/page.tsx";
 export type { DocsData } from "./docs/page.tsx";
 export type { SetupFailure } from "./doorway/setup.tsx";
-export type { SignInData, SignInFailure } from "./doorway/sign-in.tsx";
+export type { SignInData } from "./doorway/sign-in.tsx";
 export type { SiteFacts, Theme } from "./site.tsx";
 
 /** Page -> its data. The name is also the name of its script and its style sheet. */

@@ -7,13 +7,13 @@ import { decorateRequests, maxBodyBytes, registerBodyParsers, requestState } fro
 import { docsRoutes } from "./api/docs.ts";
 import { pageRoutes } from "./api/pages.ts";
 import { type DashboardContext } from "./context.ts";
-import { refuse, unreadError } from "./errors.ts";
+import { refuse } from "./errors.ts";
 import { registerGuard } from "./auth/guard.ts";
 import { healthProblem } from "./health.ts";
 import { metricsRoute } from "./metrics/route.ts";
 import { statusRoute } from "./api/status.ts";
 import type { PluginRoutes } from "./api/plugin-routes.ts";
-import { sendError } from "./auth/error-reply.ts";
+import { sendError } from "./auth/doorway.ts";
 import { toHttpError } from "./reply.ts";
 import { setupRoutes } from "./auth/setup.ts";
 import { signInRoutes } from "./auth/sign-in.ts";
@@ -46,19 +46,10 @@ export async function createApp(
   decorateRequests(app);
   registerBodyParsers(app);
   registerGuard(app, context);
-  limitUnread(app, context);
-  app.setErrorHandler((error, request, reply) =>
-    sendError(
-      context.site,
-      request,
-      reply,
-      toHttpError(
-        error,
-        context.runtime.log,
-        `${request.method} ${request.routeOptions.url ?? ""}`,
-      ),
-    ),
-  );
+  app.setErrorHandler((error, request, reply) => {
+    const during = `${request.method} ${request.routeOptions.url ?? ""}`;
+    return sendError(context.site, request, reply, toHttpError(error, context.runtime.log, during));
+  });
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?", 1)[0]!;
     const isPattern = /[:*]/.test(path); // hasRoute would match it as a pattern
@@ -88,16 +79,6 @@ export async function createApp(
   plugins.mount(app, context);
   await app.ready();
   return app;
-}
-
-/** Rejects large responses while too many of them are unread. */
-function limitUnread(app: FastifyInstance, { http }: DashboardContext): void {
-  app.addHook("onSend", (_request, reply, payload, done) => {
-    // Buffers are built files, which all responses share.
-    const isCounted = typeof payload === "string";
-    if (!isCounted || http.holdResponse(reply.raw, Buffer.byteLength(payload))) return done();
-    done(unreadError());
-  });
 }
 
 /** Routes without sign-in: sign-in state, health checks for supervisors, and the built files. */

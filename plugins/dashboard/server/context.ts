@@ -5,13 +5,7 @@
  * @module
  */
 import type { Clock, LauncherState, Log } from "../../../kernel/index.ts";
-import type { Channels } from "../../channels/index.ts";
-import type { Conversations } from "../../conversations/index.ts";
 import type { Http, Limiter } from "../../http/index.ts";
-import type { MediaFiles } from "../../media/index.ts";
-import type { PicoServer } from "../../pico-server/index.ts";
-import type { Program } from "../../program/index.ts";
-import type { Settings } from "../../settings/index.ts";
 import type { TokenSecrets, Tokens } from "../../token-store/index.ts";
 import type { ActivityLog } from "./api/activity.ts";
 import type { EventFeed } from "./api/event-feed.ts";
@@ -24,7 +18,7 @@ import type { PrivateHost } from "./auth/private-host.ts";
 import type { HostSessions, SignInSessions } from "./auth/sessions.ts";
 import type { SignInKeeper } from "./auth/sign-in-keeper.ts";
 import type { DashboardConfig } from "./config.ts";
-import type { DashboardEvents, LogSource, RequestObservations } from "./service.ts";
+import type { DashboardEvents, DashboardShape, LogSource, RequestObservations } from "./service.ts";
 
 /** Tokens, sign-ins and their limits. */
 export interface AuthContext {
@@ -56,20 +50,9 @@ export interface SiteContext {
   tokenHints(): readonly TokenWay[];
 }
 
-/** Services of other plugins. */
-export interface ServiceContext {
+/** Services of other plugins. Those that this deployment does not list are undefined. */
+export interface ServiceContext extends Readonly<Partial<DashboardShape["uses"]>> {
   readonly tokenSecrets: TokenSecrets;
-  /** Undefined in a deployment without settings. */
-  readonly settings: Settings | undefined;
-  readonly picoServer: PicoServer | undefined;
-  /** Undefined in a deployment without the plugin `conversations`. */
-  readonly conversations: Conversations | undefined;
-  /** Undefined in a deployment without the plugin `media`. */
-  readonly media: MediaFiles | undefined;
-  /** Undefined in a deployment without channels. */
-  readonly channels: Channels | undefined;
-  /** The application, if it is a program. */
-  readonly program: Program | undefined;
   /** @returns Third-party plugins and their states. */
   pluginViews(): readonly PluginView[];
 }

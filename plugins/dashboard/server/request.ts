@@ -198,16 +198,7 @@ export function registerBodyParsers(app: FastifyInstance): void {
 /** Fields that hold a secret. `JSON.parse` silently keeps the last of two equal names. */
 const secretFields = new Set(["token", "confirm", "code", "current"]);
 
-const quotedSecretFields = [...secretFields].map((name) => `"${name}"`);
-
-function isRepeated(text: string, part: string): boolean {
-  const first = text.indexOf(part);
-  return first >= 0 && text.includes(part, first + 1);
-}
-
 function hasDuplicateSecret(validJson: string): boolean {
-  const isPlain = !validJson.includes("\\"); // an escape can hide a field name
-  if (isPlain && !quotedSecretFields.some((name) => isRepeated(validJson, name))) return false;
   const strings = validJson.matchAll(/"((?:[^"\\]|\\.)*)"(\s*:)?/g);
   const names = [...strings].flatMap(([, name = "", colon]) =>
     colon ? [JSON.parse(`"${name}"`) as string] : [],
@@ -237,6 +228,9 @@ export function cookieValues(header: string | undefined, name: string): string[]
 }
 
 export type SignInMethod = DashboardEvents["dashboard:signed-in"]["via"];
+
+/** A request whose path ends with an id. */
+export type WithId = FastifyRequest<{ Params: { id: string } }>;
 
 /** Results of the checks of a request. */
 export interface RequestState {

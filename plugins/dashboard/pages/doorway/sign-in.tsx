@@ -8,7 +8,7 @@ import { AccountName, Doorway, FailureNotice, TokenField, type Failure } from ".
 import { TokenHints } from "./token-hints.tsx";
 
 /** The failure of the last attempt. */
-export interface SignInFailure {
+interface SignInFailure {
   readonly code: SignInFailureCode;
   readonly retryAfterSeconds?: number;
 }

@@ -38,12 +38,10 @@ function testRequests(token: string): TestRequest[] {
 }
 
 /** Opens a handshake with each token method and reports the results. */
-export async function testChannel(
+export const testChannel = (
   context: DashboardContext,
   token: string | undefined,
-): Promise<TestResult[]> {
-  return context.observers.activity.duringTest(() => runTests(context, token));
-}
+): Promise<TestResult[]> => context.observers.activity.duringTest(() => runTests(context, token));
 
 async function runTests(
   context: DashboardContext,

@@ -5,9 +5,10 @@ import type { Channels } from "../../../channels/index.ts";
 import type { Address } from "../../../conversations/contract.ts";
 import type { DashboardContext } from "../context.ts";
 import { refuse } from "../errors.ts";
-import { maxMessageBytes, messageBody, parseBody } from "../request.ts";
+import { maxMessageBytes, messageBody, parseBody, type WithId } from "../request.ts";
 import type { SentView, StoppedView } from "../../shared/conversation-views.ts";
-import { idOf, requireConversations, type WithId } from "./conversations.ts";
+import { idOf, requireConversations } from "./conversations.ts";
+import { requireChannels } from "./questions.ts";
 
 /** How long a response waits for the application. */
 const acceptanceMs = 5_000;
@@ -39,9 +40,7 @@ interface Target {
 
 async function targetOf({ services }: DashboardContext, request: WithId): Promise<Target> {
   const { channel, session } = await requireConversations(services).get(idOf(request));
-  if (!services.channels)
-    throw refuse("not_found", { message: "This deployment has no channels." });
-  return { channels: services.channels, to: { channel, session } };
+  return { channels: requireChannels(services), to: { channel, session } };
 }
 
 /**

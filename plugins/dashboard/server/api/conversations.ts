@@ -1,6 +1,6 @@
 /** Endpoints that list, read, search, rename, export and delete conversations. @module */
 import { Readable } from "node:stream";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import type { Clock } from "../../../../kernel/index.ts";
 import type { Conversations } from "../../../conversations/index.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
@@ -14,6 +14,7 @@ import {
   renameBody,
   searchQuery,
   turnsQuery,
+  type WithId,
 } from "../request.ts";
 import { consoleAccess, unkeptChannels } from "./attached-channels.ts";
 import type {
@@ -67,8 +68,6 @@ function createExportLimit(clock: Clock): () => void {
     tokens -= 1;
   };
 }
-
-export type WithId = FastifyRequest<{ Params: { id: string } }>;
 
 /** @throws not_found if the id has another form than all ids of conversations. */
 export function idOf({ params }: WithId): string {

@@ -3,17 +3,15 @@
  *
  * @module
  */
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import type { MediaFiles } from "../../../media/index.ts";
 import type { FilesView } from "../../shared/file-views.ts";
 import { isLiveOwner } from "../auth/guard.ts";
 import type { DashboardContext } from "../context.ts";
 import { refuse } from "../errors.ts";
-import { fileQuery, parseQuery, requestState } from "../request.ts";
+import { fileQuery, parseQuery, requestState, type WithId } from "../request.ts";
 
 const channel = "pico";
-
-type WithId = FastifyRequest<{ Params: { id: string } }>;
 
 /** Adds the endpoints if this deployment keeps files. Uploads are not parsed: they are streamed. */
 export function mediaRoutes(app: FastifyInstance, context: DashboardContext): void {

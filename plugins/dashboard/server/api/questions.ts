@@ -1,5 +1,5 @@
 /** Endpoints that list open questions of the application, and answer them. @module */
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import type {
   AnswerResult,
   Channels,
@@ -9,7 +9,7 @@ import type {
 } from "../../../channels/index.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
 import { httpErrors, isHttpError, refuse, type HttpErrorCode } from "../errors.ts";
-import { answerBody, parseBody, parseQuery, questionsQuery } from "../request.ts";
+import { answerBody, parseBody, parseQuery, questionsQuery, type WithId } from "../request.ts";
 import type { AnsweredView, ListedQuestion, QuestionsView } from "../../shared/question-views.ts";
 import { visibleText } from "../../shared/visible-text.ts";
 
@@ -75,8 +75,6 @@ export function toAnswered({ status, settled, problem }: AnswerResult): {
   const [httpStatus, message] = httpErrors[code];
   return { status: httpStatus, body: { error: code, message: problem ?? message, ...view } };
 }
-
-type WithId = FastifyRequest<{ Params: { id: string } }>;
 
 /** Adds `GET /api/questions` and `POST /api/questions/:id`. */
 export function questionRoutes(app: FastifyInstance, context: DashboardContext): void {

@@ -26,18 +26,12 @@ async function warningsOf(
   sections: readonly SettingsSection[],
 ): Promise<WarningView[]> {
   const files = fileWarnings(sections);
-  const tokens = await tokenWarnings(context.auth).catch(({ message }: Error) =>
+  const tokens = await tokenWarnings(context.auth).catch(({ message }: Error) => {
     // One file can hold settings and tokens: report it once.
-    files.some(({ text }) => text.includes(message))
-      ? []
-      : [
-          {
-            id: "tokens-not-taken",
-            text: `An edit of the tokens was rejected: ${message}`,
-            fix: repairHint,
-          },
-        ],
-  );
+    if (files.some(({ text }) => text.includes(message))) return [];
+    const text = `An edit of the tokens was rejected: ${message}`;
+    return [{ id: "tokens-not-taken", text, fix: repairHint }];
+  });
   return [
     ...storeWarnings(context.services),
     ...listenerWarnings(context.http),
@@ -78,26 +72,20 @@ async function tokenWarnings(auth: AuthContext): Promise<WarningView[]> {
   return tokens.flatMap((row) => {
     const { name, source, concern } = row;
     const inConfig = source === "config" && name !== "launcher" && name !== "metrics";
-    return [
-      ...(inConfig
-        ? [
-            {
-              id: "token-in-config",
-              text: `The ${name} token is in config.json. Use that only for development.`,
-              fix: "Move it to .security.yml, or to an environment variable in containers.",
-            },
-          ]
-        : []),
-      ...(concern
-        ? [
-            {
-              id: "token-weak",
-              text: `The ${name} token is weak: ${concern}.`,
-              fix: longerTokenFix(row),
-            },
-          ]
-        : []),
-    ];
+    const found: WarningView[] = [];
+    if (inConfig)
+      found.push({
+        id: "token-in-config",
+        text: `The ${name} token is in config.json. Use that only for development.`,
+        fix: "Move it to .security.yml, or to an environment variable in containers.",
+      });
+    if (concern)
+      found.push({
+        id: "token-weak",
+        text: `The ${name} token is weak: ${concern}.`,
+        fix: longerTokenFix(row),
+      });
+    return found;
   });
 }
 
@@ -129,17 +117,12 @@ function storeWarnings({ conversations }: ServiceContext): WarningView[] {
 }
 
 function pluginWarnings(services: ServiceContext): WarningView[] {
-  return services.pluginViews().flatMap(({ from, state, reason }) =>
-    state !== "failed"
-      ? []
-      : [
-          {
-            id: `plugin-failed-${from}`,
-            text: reason ?? `The plugin "${from}" is not running.`,
-            fix: 'Fix the plugin or remove it from "plugins" in config.json, then restart.',
-          },
-        ],
-  );
+  const failed = services.pluginViews().filter(({ state }) => state === "failed");
+  return failed.map(({ from, reason }) => ({
+    id: `plugin-failed-${from}`,
+    text: reason ?? `The plugin "${from}" is not running.`,
+    fix: 'Fix the plugin or remove it from "plugins" in config.json, then restart.',
+  }));
 }
 
 const channelSection = "channels.pico";

@@ -8,13 +8,7 @@ import { Signer, stringifySetCookie } from "../cookie-format.ts";
 import { refuse } from "../errors.ts";
 import { cookieValues, requestState } from "../request.ts";
 import type { VerifiedCredential } from "./credentials.ts";
-import { expiresIn, isUnexpired, type SignInSession } from "./sessions.ts";
-
-interface VersionedSigner {
-  readonly version: number;
-  readonly salt: Uint8Array | undefined;
-  readonly signer: Signer;
-}
+import { expiresIn, isUnexpired, reportSignIn, type SignInSession } from "./sessions.ts";
 
 /**
  * Creates a signer whose key is derived from the launcher token, so a rotation invalidates all
@@ -23,7 +17,7 @@ interface VersionedSigner {
  * @param saltOf - Salt of the key. @defaultValue 32 random bytes per process and purpose
  */
 export function tokenSigner(tokens: Tokens, purpose: string, saltOf?: () => Uint8Array) {
-  let current: VersionedSigner | undefined;
+  let current: { version: number; salt: Uint8Array | undefined; signer: Signer } | undefined;
   function signer(): Signer {
     const { version } = tokens.info("launcher");
     const salt = saltOf?.();
@@ -40,19 +34,6 @@ export function tokenSigner(tokens: Tokens, purpose: string, saltOf?: () => Uint
   };
 }
 export type TokenSigner = ReturnType<typeof tokenSigner>;
-
-/**
- * Names differ for http and https, else a browser that uses both is signed out by each change. They
- * also contain the instance, because cookies ignore ports.
- */
-function cookieName(
-  kind: "session" | "setup",
-  brand: string,
-  instance: string,
-  secure: boolean,
-): string {
-  return `${secure ? "__Host-" : ""}${brand}_${kind}_${instance}`;
-}
 
 interface CookieOptions {
   readonly name: string;
@@ -83,22 +64,21 @@ function clearCookie(reply: FastifyReply, options: CookieOptions): void {
   setCookie(reply, options, "", 0);
 }
 
-const hasCookie = (request: FastifyRequest, name: string): boolean =>
-  cookieValues(request.headers.cookie, name).some((value) => value !== "");
-
 const setupCookieSeconds = 900;
 
-/** @returns The instance of the home; without settings, which know it, the port. */
-const instanceName = ({ site, http }: DashboardContext): string =>
-  site.instance ?? (http.addresses()[0]?.port || "80");
-const cookieOptions = (
-  context: DashboardContext,
+/**
+ * Names differ for http and https, else a browser that uses both is signed out by each change. They
+ * also contain the instance, because cookies ignore ports. Without settings, which know the
+ * instance, they contain the port.
+ */
+function cookieOptions(
+  { site, http }: DashboardContext,
   kind: "session" | "setup",
-  peer: Peer,
-): CookieOptions => ({
-  name: cookieName(kind, context.site.brand, instanceName(context), peer.secure),
-  secure: peer.secure,
-});
+  { secure }: Peer,
+): CookieOptions {
+  const instance = site.instance ?? (http.addresses()[0]?.port || "80");
+  return { name: `${secure ? "__Host-" : ""}${site.brand}_${kind}_${instance}`, secure };
+}
 
 /**
  * Creates a sign-in and sets its cookie. It replaces the previous sign-in of the same browser.
@@ -133,20 +113,7 @@ export async function signIn(
   const signed = context.auth.signer.session.sign(`${secret}.${session.expiresAt}`);
   const seconds = Math.round((session.expiresAt - session.createdAt) / 1_000);
   setCookie(reply, cookieOptions(context, "session", peer), signed, seconds);
-  context.observers.activity.signedIn({
-    at: session.createdAt,
-    address: peer.address,
-    via: credential.via,
-  });
-  context.runtime.log.info(
-    { signIn: session.signIn, ip: peer.address, via: credential.via },
-    "signed in",
-  );
-  context.runtime.emit("dashboard:signed-in", {
-    signIn: session.signIn,
-    address: peer.address,
-    via: credential.via,
-  });
+  reportSignIn(context, session, credential.via);
   await context.auth.keeper.settled();
   return session;
 }
@@ -219,9 +186,9 @@ export function clearStaleSession(
   reply: FastifyReply,
 ): void {
   const { peer } = requestState(request);
-  const options = cookieOptions(context, "session", peer);
-  if (hasCookie(request, options.name) && !sessionOf(context, request.headers, peer))
-    clearCookie(reply, options);
+  const { headers } = request;
+  if (hasSessionCookie(context, headers, peer) && !sessionOf(context, headers, peer))
+    clearCookie(reply, cookieOptions(context, "session", peer));
 }
 
 /**

@@ -1,11 +1,12 @@
-/** Checks tokens and one-time sign-in links. @module */
+/** Checks tokens, and makes and redeems one-time sign-in links. @module */
 import { createHash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { codeOf, type Clock, type Log } from "../../../../kernel/index.ts";
 import type { Peer } from "../../../http/index.ts";
-import type { DashboardContext } from "../context.ts";
+import type { AuthContext, DashboardContext, SiteContext } from "../context.ts";
 import { refuse, isHttpError } from "../errors.ts";
 import { requestState, type SignInMethod } from "../request.ts";
+import type { SignInLink } from "../service.ts";
 import {
   expiresIn,
   isUnexpired,
@@ -73,6 +74,24 @@ export function createSignInLinks(
   };
 }
 export type SignInLinkStore = ReturnType<typeof createSignInLinks>;
+
+/**
+ * Creates a link for the owner. The sign-in that it opens has the full lifetime.
+ *
+ * @param page - The page to open after sign-in. @defaultValue the overview
+ */
+export function ownerLink(auth: AuthContext, site: SiteContext, page?: string): SignInLink {
+  const { link, expiresAt } = auth.signInLinks.mint(auth.tokens.info("launcher").version);
+  const next = page === undefined ? "" : `&next=${encodeURIComponent(page)}`;
+  const path = site.url(`/?token=${link}${next}`);
+  const privateUrl = site.privateHost.url(path);
+  return {
+    path,
+    copyPath: site.url(`/login?link=${link}${next}`),
+    expiresAt,
+    ...(privateUrl !== undefined && { privateUrl }),
+  };
+}
 
 interface VerifyOptions {
   readonly via: string;

@@ -1,11 +1,16 @@
-/** Checks every request in order: host name, origin, launcher state, sign-in or token. @module */
+/**
+ * Checks every request in order: host name, origin, launcher state, sign-in or token. Limits the
+ * responses that are not read.
+ *
+ * @module
+ */
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Http, Peer } from "../../../http/index.ts";
 import type { AuthContext, DashboardContext } from "../context.ts";
-import { refuse } from "../errors.ts";
+import { refuse, unreadError } from "../errors.ts";
 import { sendRedirect, wantsPage } from "../reply.ts";
 import { isForm, requestState, type RequestState } from "../request.ts";
 import { clearStaleSession, rememberPageOrigin, sessionOf } from "./cookies.ts";
@@ -18,52 +23,6 @@ import { verifyToken } from "./credentials.ts";
 export function hostName(host: string): string {
   const bare = host.replace(/:\d*$/, "").replace(/^\[([^[\]]*)\]$/, "$1");
   return bare.toLowerCase().replace(/\.$/, "");
-}
-
-interface HostPolicy {
-  /** Names of this machine and of its listeners. Called only for other names than localhost. */
-  readonly machineNames: () => ReadonlySet<string>;
-  /** `allowed_hosts`; `*.example.org` matches every name below `example.org`. */
-  readonly allowed: readonly string[];
-}
-
-let lastHost = "";
-let lastName: string | undefined;
-
-/**
- * Caches its last result, since most requests have the same host.
- *
- * @returns The name of `host:port`, or undefined if it is not valid.
- */
-function validHostName(host: string): string | undefined {
-  if (host !== lastHost) {
-    lastName = URL.canParse(`http://${host}`) ? hostName(host) : undefined;
-    lastHost = host;
-  }
-  return lastName;
-}
-
-/**
- * Prevents DNS rebinding. IP addresses and `localhost` are safe: no DNS server resolves them.
- *
- * An invalid host and port (`localhost:99999`) is rejected, since links contain it.
- */
-function matchesHostPolicy(host: string, { machineNames, allowed }: HostPolicy): boolean {
-  const name = validHostName(host);
-  if (name === undefined) return false;
-  if (
-    name === "localhost" ||
-    name.endsWith(".localhost") ||
-    isIP(name) !== 0 ||
-    machineNames().has(name)
-  )
-    return true;
-  return allowed.some((entry) => {
-    const rule = entry.toLowerCase();
-    return rule.startsWith("*.")
-      ? name.endsWith(rule.slice(1)) && name.length > rule.length - 1
-      : name === rule;
-  });
 }
 
 export function ownOrigin(peer: Peer): string {
@@ -105,6 +64,7 @@ const unsafeMethods = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 /** Native forms under `no-referrer` send `Origin: null`; these paths accept them with a proof. */
 const formsWithProof = new Set(["/login", "/setup", "/logout"]);
 
+/** Names of this machine and of its listeners. */
 function machineNamesOf(http: Http): ReadonlySet<string> {
   const bound = http.addresses().map((url) => hostName(url.host));
   const names = new Set(bound.filter((name) => isIP(name) === 0));
@@ -113,13 +73,26 @@ function machineNamesOf(http: Http): ReadonlySet<string> {
   return names;
 }
 
-export const hostIsAllowed = (context: DashboardContext, peer: Peer): boolean =>
-  matchesHostPolicy(peer.host, {
-    machineNames: () => machineNamesOf(context.http),
-    allowed: context.auth.config().allowed_hosts,
+/**
+ * Prevents DNS rebinding. IP addresses and `localhost` are safe: no DNS server resolves them. In
+ * `allowed_hosts`, `*.example.org` matches every name below `example.org`.
+ *
+ * An invalid host and port (`localhost:99999`) is rejected, since links contain it.
+ */
+export function hostIsAllowed({ http, auth }: DashboardContext, { host }: Peer): boolean {
+  if (!URL.canParse(`http://${host}`)) return false;
+  const name = hostName(host);
+  if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0) return true;
+  if (machineNamesOf(http).has(name)) return true;
+  return auth.config().allowed_hosts.some((entry) => {
+    const rule = entry.toLowerCase();
+    return rule.startsWith("*.")
+      ? name.endsWith(rule.slice(1)) && name.length > rule.length - 1
+      : name === rule;
   });
+}
 
-/** Checks every request on arrival, and again when its body is complete. */
+/** Checks every request on arrival, and again when its body is complete, and its response. */
 export function registerGuard(app: FastifyInstance, context: DashboardContext): void {
   // With callbacks, an open route waits for no promise.
   app.addHook("onRequest", (request, reply, done) => {
@@ -139,6 +112,14 @@ export function registerGuard(app: FastifyInstance, context: DashboardContext): 
     } catch (error) {
       done(error as Error);
     }
+  });
+  // Rejects large responses while too many of them are unread.
+  app.addHook("onSend", (_request, reply, payload, done) => {
+    // Buffers are built files, which all responses share.
+    const isCounted = typeof payload === "string";
+    if (!isCounted || context.http.holdResponse(reply.raw, Buffer.byteLength(payload)))
+      return done();
+    done(unreadError());
   });
 }
 

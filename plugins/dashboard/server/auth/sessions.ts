@@ -9,16 +9,11 @@ import type { Clock, Release } from "../../../../kernel/index.ts";
 import { SteadyClock } from "../../../../lib/steady-clock.ts";
 import type { Identity } from "../../../http/index.ts";
 import type { DashboardContext } from "../context.ts";
-import { requestState } from "../request.ts";
+import { requestState, type SignInMethod } from "../request.ts";
+import type { DashboardEvents } from "../service.ts";
+import type { SessionRecord } from "./sign-in-keeper.ts";
 
-type SignOutReason =
-  | "sign-out"
-  | "revoked"
-  | "expired"
-  | "evicted"
-  | "rotated"
-  | "replaced"
-  | "maker-ended";
+type SignOutReason = DashboardEvents["dashboard:signed-out"]["reason"];
 
 export interface SignInSession {
   /** SHA-256 of the secret part of the cookie, in hex. The secret itself is only in the browser. */
@@ -58,19 +53,6 @@ interface NewSession {
   readonly days: number;
   readonly maker?: SignInSession | undefined;
   readonly ofHost?: boolean;
-}
-
-/** A sign-in as it is stored between two starts, without the secret of its cookie. */
-export interface SessionRecord {
-  readonly digest: string;
-  readonly createdAt: number;
-  readonly expiresAt: number;
-  readonly lastUsedAt: number;
-  readonly used: boolean;
-  readonly address: string;
-  readonly userAgent: string;
-  /** Digest of the maker. */
-  readonly maker?: string | undefined;
 }
 
 interface SessionOptions {
@@ -319,50 +301,56 @@ export const expiresIn = (clock: Clock, ms: number): Expiry => ({
 export const isUnexpired = (clock: Clock, { until, untilPassed }: Expiry): boolean =>
   clock.now() < until && clock.monotonic() < untilPassed;
 
+/** Adds a sign-in to the list of the overview and to the log, and emits its event. */
+export function reportSignIn(
+  { observers, runtime }: DashboardContext,
+  { signIn, createdAt, address }: SignInSession,
+  via: SignInMethod,
+): void {
+  observers.activity.signedIn({ at: createdAt, address, via });
+  runtime.log.info({ signIn, ip: address, via }, "signed in");
+  runtime.emit("dashboard:signed-in", { signIn, address, via });
+}
+
 /**
  * Sessions of users whom an embedding host identifies as owners. They have no cookie of the
  * dashboard and end with the session of the host.
  */
-export interface HostSessions {
-  sessionOf(context: DashboardContext, request: FastifyRequest): SignInSession | undefined;
-}
-
-export function createHostSessions(): HostSessions {
+export class HostSessions {
   /** Session id of the host to its session here. */
-  const known = new Map<string, SignInSession>();
+  private readonly known = new Map<string, SignInSession>();
 
-  function open(
+  sessionOf(context: DashboardContext, request: FastifyRequest): SignInSession | undefined {
+    const found = context.http.identityOf(request.raw);
+    if (found?.kind !== "owner") return undefined;
+    const session = this.known.get(found.identity.id);
+    return session && context.auth.sessions.isLive(session)
+      ? session
+      : this.open(context, request, found.identity);
+  }
+
+  private open(
     context: DashboardContext,
     request: FastifyRequest,
     { id, onEnd }: Identity,
   ): SignInSession | undefined {
-    const { address } = requestState(request).peer;
-    const { session_days: days } = context.auth.config();
-    const userAgent = request.headers["user-agent"] ?? "";
-    const { version } = context.auth.tokens.info("launcher");
-    const input = { address, userAgent, version, days, ofHost: true };
-    const session = context.auth.sessions.create(input)?.session;
+    const { known } = this;
+    const { sessions, tokens, config } = context.auth;
+    const session = sessions.create({
+      address: requestState(request).peer.address,
+      userAgent: request.headers["user-agent"] ?? "",
+      version: tokens.info("launcher").version,
+      days: config().session_days,
+      ofHost: true,
+    })?.session;
     if (!session) return undefined;
     known.set(id, session);
-    const release = onEnd(() => context.auth.sessions.end(session, "sign-out"));
+    const release = onEnd(() => sessions.end(session, "sign-out"));
     session.ended.add(() => {
       release();
       if (known.get(id) === session) known.delete(id);
     });
-    context.observers.activity.signedIn({ at: session.createdAt, address, via: "host" });
-    context.runtime.log.info({ signIn: session.signIn, ip: address, via: "host" }, "signed in");
-    context.runtime.emit("dashboard:signed-in", { signIn: session.signIn, address, via: "host" });
+    reportSignIn(context, session, "host");
     return session;
   }
-
-  return {
-    sessionOf(context, request) {
-      const found = context.http.identityOf(request.raw);
-      if (found?.kind !== "owner") return undefined;
-      const session = known.get(found.identity.id);
-      return session && context.auth.sessions.isLive(session)
-        ? session
-        : open(context, request, found.identity);
-    },
-  };
 }

@@ -13,7 +13,7 @@ import { type DashboardContext } from "../context.ts";
 import { refuse, httpErrors } from "../errors.ts";
 import type { SetupFailure } from "../../pages/render.tsx";
 import { isFailureOf, setupFailures } from "../../shared/doorway-failures.ts";
-import { sendDoorway } from "./doorway.ts";
+import { sendDoorway, setErrorHeaders, withCountdown } from "./doorway.ts";
 
 /** Shown if the form was sent before its script had filled in the code, or without a script. */
 const missingProofMessage =
@@ -36,12 +36,8 @@ export function setupRoutes(app: FastifyInstance, context: DashboardContext): vo
   app.get("/setup", { config: { access: "open" } }, (request, reply) => {
     if (context.runtime.state() !== "setup") return sendRedirect(context.site, reply, 302, "/");
     const { error } = request.query as { error?: string };
-    const seconds =
-      error === "rate_limited"
-        ? context.auth.limiter.blockedFor(requestState(request).peer.key)
-        : 0;
     const failure = isFailureOf(setupFailures, error)
-      ? { code: error, ...(seconds > 0 && { retryAfterSeconds: seconds }) }
+      ? withCountdown(context, request, error)
       : undefined;
     return show(request, reply, 200, failure);
   });
@@ -72,10 +68,8 @@ export function setupRoutes(app: FastifyInstance, context: DashboardContext): vo
         if (!form || !isFailureOf(setupFailures, code)) throw httpError;
         const { message, details } = httpError;
         const { retryAfterSeconds } = details.response;
-        if (retryAfterSeconds !== undefined)
-          void reply.header("retry-after", String(retryAfterSeconds));
         const [status, usual] = httpErrors[code];
-        if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
+        setErrorHeaders(reply, status, { retryAfterSeconds });
         return show(request, reply, status, {
           code,
           // The page has words of its own for the usual message.

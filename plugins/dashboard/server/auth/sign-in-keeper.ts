@@ -9,7 +9,7 @@ import * as z from "zod";
 import { codeOf, type Log } from "../../../../kernel/index.ts";
 import type { FileLock } from "../../../../lib/files/index.ts";
 import { isRandomHostName, randomHostName } from "./private-host.ts";
-import { maxSessions, type SessionRecord } from "./sessions.ts";
+import { maxSessions } from "./sessions.ts";
 
 /** Content of `state/sign-ins.json` (mode 0600), with at most 25 sign-ins. */
 const storedSignIns = z.object({
@@ -28,11 +28,15 @@ const storedSignIns = z.object({
         used: z.boolean(),
         address: z.string().max(100),
         userAgent: z.string().max(300),
+        /** Digest of the maker. */
         maker: z.string().optional(),
       }),
     )
     .max(maxSessions),
 });
+
+/** A sign-in as it is stored between two starts, without the secret of its cookie. */
+export type SessionRecord = z.output<typeof storedSignIns>["signIns"][number];
 
 interface KeeperOptions {
   /** Undefined if this deployment has no file for sign-ins. */

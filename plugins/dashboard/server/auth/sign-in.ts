@@ -2,18 +2,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { DashboardContext } from "../context.ts";
 import { refuse, type HttpError, httpErrors } from "../errors.ts";
-import { sendError } from "./error-reply.ts";
 import { sendRedirect, toHttpError, wantsPage } from "../reply.ts";
 import { isForm, loginBody, maxFormBytes, parseBody, requestState } from "../request.ts";
-import type { SignInData, SignInFailure } from "../../pages/render.tsx";
-import {
-  isFailureOf,
-  signInFailures,
-  type SignInFailureCode,
-} from "../../shared/doorway-failures.ts";
+import type { SignInData } from "../../pages/render.tsx";
+import { isFailureOf, signInFailures } from "../../shared/doorway-failures.ts";
 import { clearStaleSession, setSetupCookie, signIn } from "./cookies.ts";
 import { isSignInLink, verifyCredential } from "./credentials.ts";
-import { sendDoorway } from "./doorway.ts";
+import { sendDoorway, sendError, setErrorHeaders, withCountdown } from "./doorway.ts";
 import { withoutToken } from "./guard.ts";
 
 /**
@@ -103,8 +98,7 @@ function sendFailedForm(
   if (!isFailureOf(signInFailures, code)) throw httpError;
   const error = { code, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
   const status = httpErrors[code][0];
-  if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
-  if (retryAfterSeconds !== undefined) void reply.header("retry-after", String(retryAfterSeconds));
+  setErrorHeaders(reply, status, { retryAfterSeconds });
   clearStaleSession(context, request, reply);
   const data = { error, ...nextParameter(next) };
   return sendDoorway(context, request, reply, { page: "sign-in", status, data });
@@ -114,15 +108,6 @@ const nextParameter = (next: unknown) => {
   const safe = safeRedirectPath(next);
   return safe === "/" ? {} : { next: safe };
 };
-function withCountdown(
-  context: DashboardContext,
-  request: FastifyRequest,
-  code: SignInFailureCode,
-): SignInFailure {
-  const seconds =
-    code === "rate_limited" ? context.auth.limiter.blockedFor(requestState(request).peer.key) : 0;
-  return seconds > 0 ? { code, retryAfterSeconds: seconds } : { code };
-}
 
 /**
  * @returns The token of `/?token=…` if a person opened the address: no image, no prefetch, no HEAD.

@@ -22,7 +22,7 @@ import { fileWarnings } from "../api/status.ts";
 import type { DashboardContext } from "../context.ts";
 import { unblock } from "../api/unblock.ts";
 import { httpErrors, refuse } from "../errors.ts";
-import { ownerLink } from "../auth/owner-links.ts";
+import { ownerLink } from "../auth/credentials.ts";
 import { toHttpError } from "../reply.ts";
 import { exportDocument, requireConversations } from "../api/conversations.ts";
 import { answerQuestion, questionsView, requireChannels, toAnswered } from "../api/questions.ts";
@@ -43,8 +43,8 @@ type ControlHandler = (context: DashboardContext, input: ControlRequest) => unkn
  * Stops the answers of one session. Without a name, it must be the only one with an answer. If
  * sessions of several channels have the name, all of them are stopped.
  */
-async function stopAnswers({ services: { channels } }: DashboardContext, name: string | undefined) {
-  if (!channels) throw refuse("not_found", { message: "This deployment has no channels." });
+async function stopAnswers({ services }: DashboardContext, name: string | undefined) {
+  const channels = requireChannels(services);
   const attached = channels.list().map((one) => one.name);
   const busy = attached.flatMap((channel) =>
     channels.busySessions(channel).map((session) => ({ channel, session })),

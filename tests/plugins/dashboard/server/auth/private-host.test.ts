@@ -60,7 +60,7 @@ describe("SignInLinks.mint", () => {
   });
 });
 
-describe("createPrivateHost", () => {
+describe("PrivateHost", () => {
   test("accepts the private name as Host and Origin", async () => {
     await using server = await startDashboard();
     const host = hostOf(server);

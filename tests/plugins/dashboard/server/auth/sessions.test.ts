@@ -57,7 +57,7 @@ const ann = { cookie: "ann=owner" };
 const bob = { cookie: "bob=guest" };
 const page = { accept: "text/html" };
 
-describe("createHostSessions", () => {
+describe("HostSessions", () => {
   test("admits owners of the host as one session without a cookie", () =>
     hosted(async (ask, facts) => {
       for (const path of ["/overview", "/api/status"]) {
