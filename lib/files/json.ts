@@ -256,7 +256,7 @@ function insertEntry(body: string, object: Node, key: string, value: unknown): s
   const entry =
     JSON.stringify(key) +
     colon +
-    (indent === undefined ? toJson(value) : renderJson(body, value, indent));
+    (indent === undefined ? JSON.stringify(value) : renderJson(body, value, indent));
   const end = last && last.offset + last.length;
   if (end !== undefined)
     return replaceRange(body, end, end, `,${commaGapOf(body, object, lead)}${entry}`);
@@ -315,10 +315,8 @@ const indentationAt = (body: string, offset: number) =>
 
 const jsonIndentUnit = (body: string) => /\n([ \t]+)"/.exec(body)?.[1] ?? "  ";
 
-const toJson = (value: unknown) => JSON.stringify(value);
-
 function renderJson(body: string, value: unknown, indent: string): string {
-  if (!body.trim().includes("\n") && /[^\s{}]/.test(body)) return toJson(value);
+  if (!body.trim().includes("\n") && /[^\s{}]/.test(body)) return JSON.stringify(value);
   return JSON.stringify(value, null, jsonIndentUnit(body)).replaceAll(
     "\n",
     lineEndingOf(body) + indent,

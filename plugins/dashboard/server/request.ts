@@ -133,15 +133,8 @@ export const settingsBody = z.record(z.string(), z.unknown());
  *
  * @throws invalid_body if the body does not match the schema.
  */
-export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
-  const parsed = schema.safeParse(request.body);
-  if (parsed.success) return parsed.data;
-  const field = parsed.error.issues[0]?.path.join(".");
-  throw refuse(
-    "invalid_body",
-    field ? { message: `The field "${field}" is missing or invalid.` } : {},
-  );
-}
+export const parseBody = <T>(schema: z.ZodType<T>, { body }: FastifyRequest): T =>
+  parse(schema, body, "field");
 
 /**
  * Validates the query. A repeated parameter is a list, which no schema accepts.
@@ -152,13 +145,15 @@ export const parseQuery = <T>(schema: z.ZodType<T>, { query }: FastifyRequest): 
   parseValues(schema, query);
 
 /** Does the same for parameters that were read before. */
-export function parseValues<T>(schema: z.ZodType<T>, values: unknown): T {
-  const parsed = schema.safeParse(values);
-  if (parsed.success) return parsed.data;
-  const name = parsed.error.issues[0]?.path.join(".") ?? "";
-  throw refuse("invalid_body", {
-    message: `The parameter "${name}" is missing or invalid.`,
-  });
+export const parseValues = <T>(schema: z.ZodType<T>, values: unknown): T =>
+  parse(schema, values, "parameter");
+
+function parse<T>(schema: z.ZodType<T>, values: unknown, kind: "field" | "parameter"): T {
+  const { success, data, error } = schema.safeParse(values);
+  if (success) return data;
+  const name = error.issues[0]?.path.join(".") ?? "";
+  if (kind === "field" && name === "") throw refuse("invalid_body");
+  throw refuse("invalid_body", { message: `The ${kind} "${name}" is missing or invalid.` });
 }
 
 /**

@@ -114,14 +114,7 @@ async function withTitles(
   });
 }
 
-interface PageQuery {
-  readonly offset: number;
-  readonly limit: number;
-  readonly text: string;
-  readonly newestFirst: boolean;
-}
-
-function pageQuery({ query }: FastifyRequest): PageQuery {
+function pageQuery({ query }: FastifyRequest) {
   const parameters = query as Record<string, unknown>;
   const integer = (name: string, defaultValue: number, max: number): number => {
     const value = parameters[name] ?? String(defaultValue);

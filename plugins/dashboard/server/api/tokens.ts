@@ -39,12 +39,6 @@ interface Rotation {
   readonly grace?: number | undefined;
 }
 
-interface RotatedToken {
-  readonly token: string;
-  readonly source: string;
-  readonly version: number;
-}
-
 /**
  * Rotates a token.
  *
@@ -54,7 +48,7 @@ interface RotatedToken {
 export async function rotateToken(
   context: DashboardContext,
   { which, token, grace = 0 }: Rotation,
-): Promise<RotatedToken> {
+) {
   const { version: expect } = requireClaimedToken(context.auth, which);
   const value = token?.trim();
   const { version, source } = await context.services.tokenSecrets.replace(which, {

@@ -1,6 +1,5 @@
 /** Definitions of all metrics: name, type, labels and how to read the values. @module */
-import type { QuestionCounts } from "../../../channels/index.ts";
-import type { AttachedChannel } from "../../../channels/index.ts";
+import type { AttachedChannel, QuestionCounts } from "../../../channels/index.ts";
 import type { StoreHealth, StoreMetrics } from "../../../conversations/index.ts";
 import type { PicoMetrics } from "../../../pico-server/index.ts";
 import type { StatusView } from "../../shared/views.ts";
@@ -118,19 +117,28 @@ const dashboardFamilies: readonly MetricFamily[] = [
   },
 ];
 
-const channelFamily = (
-  type: MetricFamily["type"],
-  name: string,
-  labels: readonly string[],
-  help: string,
-  read: (metrics: PicoMetrics) => readonly Sample[],
-): MetricFamily => ({
-  type,
-  name,
-  labels,
-  help,
-  read: (snapshot) => (snapshot.pico ? read(snapshot.pico) : []),
-});
+/** Creates families that read a part of the snapshot. Without that part they have no samples. */
+const familiesOf =
+  <T extends object>(partOf: (snapshot: MetricsSnapshot) => T | undefined) =>
+  (
+    type: MetricFamily["type"],
+    name: string,
+    labels: readonly string[],
+    help: string,
+    readPart: (part: T) => readonly Sample[],
+  ): MetricFamily => ({
+    type,
+    name,
+    labels,
+    help,
+    read(snapshot) {
+      const part = partOf(snapshot);
+      return part ? readPart(part) : [];
+    },
+  });
+const channelFamily = familiesOf(({ pico }) => pico);
+const storeFamily = familiesOf(({ store }) => store);
+const questionFamily = familiesOf(({ questions }) => questions);
 
 const channelFamilies: readonly MetricFamily[] = [
   channelFamily(
@@ -211,21 +219,6 @@ const channelFamilies: readonly MetricFamily[] = [
   ),
 ];
 
-type Store = NonNullable<MetricsSnapshot["store"]>;
-const storeFamily = (
-  type: MetricFamily["type"],
-  name: string,
-  labels: readonly string[],
-  help: string,
-  read: (store: Store) => readonly Sample[],
-): MetricFamily => ({
-  type,
-  name,
-  labels,
-  help,
-  read: ({ store }) => (store ? read(store) : []),
-});
-
 const storeFamilies: readonly MetricFamily[] = [
   storeFamily("gauge", "store_up", [], "1 while conversations can be stored.", ({ health }) =>
     singleSample(health.state === "up" ? 1 : 0),
@@ -283,28 +276,27 @@ const sharedStoreFamilies: readonly MetricFamily[] = [
 ];
 
 const questionFamilies: readonly MetricFamily[] = [
-  {
-    type: "gauge",
-    name: "doorward_questions_open",
-    labels: [],
-    help: "Open questions of the application.",
-    read: ({ questions }) => singleSample(questions?.open ?? 0),
-  },
-  {
-    type: "counter",
-    name: "doorward_questions_settled_total",
-    labels: ["outcome", "via"],
-    help: "Settled questions, by outcome and where the answer came from.",
-    read: ({ questions }) =>
-      (questions?.settled ?? []).map(({ outcome, via, count }) => [{ outcome, via }, count]),
-  },
-  {
-    type: "histogram",
-    name: "doorward_question_wait_seconds",
-    labels: [],
-    help: "Time that answered questions waited.",
-    read: ({ questions }) => (questions ? histogram(questions.waits) : []),
-  },
+  questionFamily(
+    "gauge",
+    "doorward_questions_open",
+    [],
+    "Open questions of the application.",
+    ({ open }) => singleSample(open),
+  ),
+  questionFamily(
+    "counter",
+    "doorward_questions_settled_total",
+    ["outcome", "via"],
+    "Settled questions, by outcome and where the answer came from.",
+    ({ settled }) => settled.map(({ outcome, via, count }) => [{ outcome, via }, count]),
+  ),
+  questionFamily(
+    "histogram",
+    "doorward_question_wait_seconds",
+    [],
+    "Time that answered questions waited.",
+    ({ waits }) => histogram(waits),
+  ),
 ];
 
 /** @returns All metrics; those of the channel and of the store only if they are loaded. */
