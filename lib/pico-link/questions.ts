@@ -1,7 +1,12 @@
 // Questions of the application, and the answers of this client. An answer is never kept for later:
 // the question may have been settled in the meantime.
-import type { QuestionAck, ServerMessage, WireQuestion } from "../pico-wire/index.ts";
-import { questionContent } from "../pico-wire/index.ts";
+import {
+  questionContent,
+  type AnswerPayload,
+  type QuestionAck,
+  type ServerMessage,
+  type WireQuestion,
+} from "../pico-wire/index.ts";
 import { addEffect, notify, update, type StepContext } from "./step-context.ts";
 
 /** A question of the application, open or settled. */
@@ -19,18 +24,7 @@ export interface ChatQuestion extends Omit<WireQuestion, "tool_call_id" | "expir
 }
 
 /** An answer: one of `option`, `options`, `values`, `text` alone, or `dismiss`. */
-export interface ChatAnswer {
-  /** Id of the chosen option. */
-  readonly option?: string;
-  /** Ids of the chosen options. */
-  readonly options?: readonly string[];
-  /** The values of a form. */
-  readonly values?: Readonly<Record<string, unknown>>;
-  /** Free text or a reason: at most 4 KiB. */
-  readonly text?: string;
-  /** Closes the question without a choice. */
-  readonly dismiss?: boolean;
-}
+export type ChatAnswer = Omit<AnswerPayload, "message_id">;
 
 /** The effect of an answer. */
 export interface ChatAnswered {

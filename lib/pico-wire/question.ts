@@ -72,7 +72,7 @@ export interface AnswerPayload {
   readonly options?: readonly string[];
   /** The values of a form. */
   readonly values?: Readonly<Record<string, unknown>>;
-  /** Free text or a reason. */
+  /** Free text or a reason: at most 4 KiB. */
   readonly text?: string;
   /** Closes the question without a choice. */
   readonly dismiss?: boolean;
