@@ -191,24 +191,10 @@ async function openSignIns(
   scope: DashboardScope,
   { signInFile: file }: DashboardOptions,
 ): Promise<SignIns> {
-  const { clock, random, after, config, log, emit } = scope;
-  const sessions = new SignInSessions({
-    clock,
-    random,
-    after,
-    onChange: () => keeper.changed(),
-    onEnd: ({ signIn }, reason) => {
-      log.info({ signIn, reason }, "signed out");
-      emit("dashboard:signed-out", { signIn, reason });
-    },
-  });
-  const keeper = new SignInKeeper({
-    ...{ file, log, random },
-    records: () => sessions.records(),
-    time: () => sessions.time(),
-  });
+  const sessions = new SignInSessions(scope, () => keeper.changed());
+  const keeper = new SignInKeeper(file, scope, sessions);
   scope.onStop(() => keeper.close());
-  const { records, time } = await keeper.open(config().keep_sign_ins);
+  const { records, time } = await keeper.open(scope.config().keep_sign_ins);
   sessions.restore(records, scope.needs.tokens.info("launcher").version, time);
   return { sessions, keeper };
 }

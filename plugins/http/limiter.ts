@@ -1,6 +1,6 @@
 /** Limits wrong tokens per client address. */
 import { hash as digestOf } from "node:crypto";
-import type { Awaitable, Clock } from "../../kernel/index.ts";
+import type { Awaitable, Clock, PluginShape, Scope } from "../../kernel/index.ts";
 import { addressKey } from "./addresses.ts";
 import type { Http, Limiter, Verdict } from "./service.ts";
 
@@ -41,10 +41,7 @@ export const createLimiter = (options: LimiterOptions): Limiter => new AttemptLi
 export function createLimiters({
   clock,
   random,
-}: {
-  readonly clock: Clock;
-  readonly random: (bytes: number) => Uint8Array;
-}): Pick<Http, "limiter" | "unblock"> {
+}: Pick<Scope<PluginShape>, "clock" | "random">): Pick<Http, "limiter" | "unblock"> {
   const limiters: Limiter[] = [];
   return {
     limiter: ({ attempts } = {}) => {

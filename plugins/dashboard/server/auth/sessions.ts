@@ -5,12 +5,12 @@
  */
 import { hash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
-import type { Clock, Release } from "../../../../kernel/index.ts";
+import type { Clock, Release, Scope } from "../../../../kernel/index.ts";
 import { SteadyClock } from "../../../../lib/steady-clock.ts";
 import type { Identity } from "../../../http/index.ts";
 import type { DashboardContext } from "../context.ts";
 import { requestState, type SignInMethod } from "../request.ts";
-import type { DashboardEvents } from "../service.ts";
+import type { DashboardEvents, DashboardShape } from "../service.ts";
 import type { SessionRecord } from "./sign-in-keeper.ts";
 
 type SignOutReason = DashboardEvents["dashboard:signed-out"]["reason"];
@@ -55,15 +55,6 @@ interface NewSession {
   readonly ofHost?: boolean;
 }
 
-interface SessionOptions {
-  readonly clock: Clock;
-  readonly random: (bytes: number) => Uint8Array;
-  readonly after: (ms: number, run: () => void) => Release;
-  /** Runs after each change of the list. */
-  readonly onChange: () => void;
-  readonly onEnd: (session: SignInSession, reason: SignOutReason) => void;
-}
-
 /** When a browser signs in beyond this number, the least recently used sign-in ends. */
 export const maxSessions = 25;
 const hourMs = 3_600_000;
@@ -83,14 +74,17 @@ function makersOf(session: SignInSession | undefined): SignInSession[] {
 
 /** The signed-in browsers, by the digest of the secret in their cookies. */
 export class SignInSessions {
-  private readonly options: SessionOptions;
+  private readonly scope: Scope<DashboardShape>;
+  /** Runs after each change of the list. */
+  private readonly onChange: () => void;
   private readonly sessions = new Map<string, SignInSession>();
   /** Sign-ins end by this clock: no reading of the system clock ends or extends one. */
   private steady: SteadyClock;
 
-  constructor(options: SessionOptions) {
-    this.options = options;
-    this.steady = new SteadyClock(options.clock, options.clock.now());
+  constructor(scope: Scope<DashboardShape>, onChange: () => void) {
+    this.scope = scope;
+    this.onChange = onChange;
+    this.steady = new SteadyClock(scope.clock, scope.clock.now());
   }
 
   /** Milliseconds until the session ends. */
@@ -109,7 +103,7 @@ export class SignInSessions {
     this.makeRoom(maker);
     if (maker && !this.isLive(maker)) return undefined;
     const now = this.latest();
-    const secret = Buffer.from(this.options.random(16)).toString("base64url");
+    const secret = Buffer.from(this.scope.random(16)).toString("base64url");
     const lifeMs = Math.round(input.days * 86_400_000);
     const until = now + lifeMs;
     const created = {
@@ -126,7 +120,7 @@ export class SignInSessions {
       used: false,
     };
     const session = this.add(created, lifeMs);
-    this.options.onChange();
+    this.onChange();
     return { session, secret };
   }
 
@@ -145,7 +139,7 @@ export class SignInSessions {
   }
 
   touch(session: SignInSession): void {
-    session.lastUsedAt = this.options.clock.now();
+    session.lastUsedAt = this.scope.clock.now();
     session.used = true;
   }
 
@@ -155,11 +149,13 @@ export class SignInSessions {
     session.cancelExpiry();
     session.endedBy = reason;
     this.closeConnections(session, reason);
-    this.options.onEnd(session, reason);
+    const { signIn } = session;
+    this.scope.log.info({ signIn, reason }, "signed out");
+    this.scope.emit("dashboard:signed-out", { signIn, reason });
     const inherited = reason === "rotated" || reason === "expired" ? reason : "maker-ended";
     for (const other of this.sessions.values())
       if (other.maker === session) this.end(other, inherited);
-    this.options.onChange();
+    this.onChange();
   }
 
   /** Ends every session that an earlier version of the launcher token opened. */
@@ -203,7 +199,7 @@ export class SignInSessions {
   restore(records: readonly SessionRecord[], version: number, time: number | undefined): void {
     const lastUsedAt = records.map((record) => record.lastUsedAt);
     if (records.length > 0)
-      this.steady = new SteadyClock(this.options.clock, time ?? Math.max(...lastUsedAt));
+      this.steady = new SteadyClock(this.scope.clock, time ?? Math.max(...lastUsedAt));
     for (const { maker: digest, ...record } of records) {
       const maker = digest === undefined ? undefined : this.sessions.get(digest);
       if (this.sessions.has(record.digest) || (digest !== undefined && !maker)) continue;
@@ -224,7 +220,7 @@ export class SignInSessions {
       cancelExpiry: () => undefined,
     };
     this.sessions.set(session.digest, session);
-    this.watch(session, this.options.clock.monotonic() + lifeMs);
+    this.watch(session, this.scope.clock.monotonic() + lifeMs);
     return session;
   }
 
@@ -235,7 +231,7 @@ export class SignInSessions {
 
   /** The latest clock: the system clock may have been set back. */
   private latest(): number {
-    return Math.max(this.options.clock.now(), this.time());
+    return Math.max(this.scope.clock.now(), this.time());
   }
 
   /**
@@ -243,12 +239,12 @@ export class SignInSessions {
    * begun while the system clock was ahead.
    */
   private watch(session: SignInSession, endsAt: number): void {
-    const { after, clock, onChange } = this.options;
+    const { after, clock } = this.scope;
     const left = Math.min(endsAt - clock.monotonic(), this.leftMs(session));
     if (left <= 0) return this.end(session, "expired");
     session.cancelExpiry = after(Math.min(hourMs, left), () => {
       // Stores the time, so that a crash does not extend a sign-in.
-      onChange();
+      this.onChange();
       this.watch(session, endsAt);
     });
   }

@@ -6,10 +6,11 @@
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as z from "zod";
-import { codeOf, type Log } from "../../../../kernel/index.ts";
+import { codeOf, type Scope } from "../../../../kernel/index.ts";
 import type { FileLock } from "../../../../lib/files/index.ts";
+import type { DashboardShape } from "../service.ts";
 import { isRandomHostName, randomHostName } from "./private-host.ts";
-import { maxSessions } from "./sessions.ts";
+import { maxSessions, type SignInSessions } from "./sessions.ts";
 
 /** Content of `state/sign-ins.json` (mode 0600), with at most 25 sign-ins. */
 const storedSignIns = z.object({
@@ -38,17 +39,6 @@ const storedSignIns = z.object({
 /** A sign-in as it is stored between two starts, without the secret of its cookie. */
 export type SessionRecord = z.output<typeof storedSignIns>["signIns"][number];
 
-interface KeeperOptions {
-  /** Undefined if this deployment has no file for sign-ins. */
-  readonly file: string | undefined;
-  readonly log: Log;
-  readonly random: (bytes: number) => Uint8Array;
-  /** @returns The sign-ins to store. */
-  readonly records: () => readonly SessionRecord[];
-  /** @returns The time by which they end. */
-  readonly time: () => number;
-}
-
 interface StoredSignIns {
   readonly records: readonly SessionRecord[];
   readonly time?: number | undefined;
@@ -74,22 +64,28 @@ export class SignInKeeper {
   /** 32 bytes. */
   salt: Uint8Array;
   hostName: string;
-  private readonly options: KeeperOptions;
+  /** Undefined if this deployment has no file for sign-ins. */
+  private readonly file: string | undefined;
+  private readonly scope: Scope<DashboardShape>;
+  private readonly sessions: SignInSessions;
   private lock: FileLock | undefined;
   private isDirty = false;
   private writing: Promise<void> | undefined;
 
-  constructor(options: KeeperOptions) {
-    this.options = options;
-    this.salt = options.random(32);
-    this.hostName = randomHostName(options.random);
+  constructor(file: string | undefined, scope: Scope<DashboardShape>, sessions: SignInSessions) {
+    this.file = file;
+    this.scope = scope;
+    this.sessions = sessions;
+    this.salt = scope.random(32);
+    this.hostName = randomHostName(scope.random);
   }
 
   /**
    * @returns The stored sign-ins if `isOn`; else none, and the file of an earlier start is removed.
    */
   async open(isOn: boolean): Promise<StoredSignIns> {
-    const { file, log } = this.options;
+    const { file } = this;
+    const { log } = this.scope;
     if (!isOn) {
       await this.removeFile().catch((error: unknown) =>
         log.warn({ reason: reasonOf(error) }, "stored sign-ins cannot be removed"),
@@ -116,7 +112,7 @@ export class SignInKeeper {
     try {
       await (isOn ? this.acquire() : this.turnOff());
     } catch (error) {
-      this.options.log.warn(
+      this.scope.log.warn(
         { reason: reasonOf(error) },
         "keep_sign_ins takes effect only after a restart",
       );
@@ -134,7 +130,7 @@ export class SignInKeeper {
 
   /** Gives the next cookies another key. Call it when the launcher token was rotated. */
   rotate(): void {
-    this.salt = this.options.random(32);
+    this.salt = this.scope.random(32);
     this.changed();
   }
 
@@ -151,13 +147,13 @@ export class SignInKeeper {
   }
 
   private removeFile(): Promise<void> {
-    const { file } = this.options;
+    const { file } = this;
     return file === undefined ? Promise.resolve() : rm(file, { force: true });
   }
 
   /** Locks the file: of two launchers with one home, each would undo the sign-outs of the other. */
   private async acquire(): Promise<void> {
-    const { file } = this.options;
+    const { file } = this;
     if (file === undefined || this.lock) return;
     const { lockFile, createPrivateFolder } = await fileLibrary();
     await createPrivateFolder(dirname(file));
@@ -173,7 +169,8 @@ export class SignInKeeper {
   }
 
   private async read(): Promise<StoredSignIns> {
-    const { file, log } = this.options;
+    const { file } = this;
+    const { log } = this.scope;
     if (file === undefined) return { records: [] };
     const { restrictSecretFile, readJson } = await fileLibrary();
     const warning = await restrictSecretFile(file);
@@ -196,7 +193,8 @@ export class SignInKeeper {
   }
 
   private async write(lock: FileLock): Promise<void> {
-    const { file, log, records, time } = this.options;
+    const { file, sessions } = this;
+    const { log } = this.scope;
     if (file === undefined) return;
     const { writeFileAtomic } = await fileLibrary();
     try {
@@ -206,8 +204,8 @@ export class SignInKeeper {
         version: 1,
         key,
         hostName: this.hostName,
-        time: time(),
-        signIns: records(),
+        time: sessions.time(),
+        signIns: sessions.records(),
       };
       const text = JSON.stringify(content);
       await writeFileAtomic(file, `${text}\n`, { mode: 0o600 });
