@@ -6,7 +6,7 @@ import type {
   ReceivedFrame,
   ServerFrame,
   ServerMessage,
-  TurnMedia,
+  UserTurn,
 } from "../pico-wire/index.ts";
 import type { Client, ConnectOptions } from "./connect.ts";
 import type { Dial } from "./dial.ts";
@@ -104,21 +104,14 @@ export interface ChatMessage {
 }
 
 /** A message that a person sent from another device. */
-export interface ChatTurn {
+export interface ChatTurn extends Omit<
+  UserTurn,
+  "message_id" | "request_id" | "replaces" | "tool_results"
+> {
   /** Identifies the turn on the server: at most 256 bytes. */
   readonly id: string;
   /** The id that its sender gave the message. Answers have it as `requestId`. */
   readonly requestId: string;
-  /** Text of the message. */
-  readonly content: string;
-  /** Images; those without `url` were too large to be repeated. */
-  readonly media: readonly TurnMedia[];
-  /** Files that are not images. */
-  readonly attachments: readonly TurnMedia[];
-  /** The person or token, as the server knows it. */
-  readonly sender?: { readonly id: string; readonly name?: string };
-  /** Name of the protocol that the message arrived through: `pico`. */
-  readonly door: string;
   /** `requestId` of the turn that this one is a new version of. */
   readonly replaces?: string;
   /** Unix milliseconds. */
