@@ -50,6 +50,10 @@ export class TokenRecord {
   /** Settles with the current replacement; never rejects. */
   replacing: Promise<void> | undefined;
   readonly salts = new Map<string, Uint8Array>();
+  /** Version and last warning of its locations. The same problem is read often and logged once. */
+  reported: string | undefined;
+  /** Digest of the locations below the environment. */
+  belowEnvironment: string | undefined;
   private digest: Buffer | undefined;
 
   constructor(isExposed: boolean) {
@@ -153,7 +157,6 @@ export class TokenStore {
   private readonly backend: TokenBackend;
   private readonly scope: Scope<TokenStoreShape>;
   private readonly records = new Map<TokenName, TokenRecord>();
-  private readonly watcher: TokenWatcher;
   readonly sync: PeerTokens;
 
   constructor(backend: TokenBackend, scope: Scope<TokenStoreShape>) {
@@ -161,7 +164,6 @@ export class TokenStore {
     this.scope = scope;
     backend.open?.(scope.log);
     this.sync = new PeerTokens(backend, scope, this.records);
-    this.watcher = new TokenWatcher(backend, scope, this.records, this.sync);
   }
 
   isClaimed(name: TokenName): boolean {
@@ -170,7 +172,7 @@ export class TokenStore {
 
   /** Follows edits of the locations from now on. */
   watch(): Release {
-    return this.backend.watch?.((name) => this.watcher.check(name)) ?? (() => undefined);
+    return this.backend.watch?.((name) => this.check(name)) ?? (() => undefined);
   }
 
   tokens(): Tokens {
@@ -231,7 +233,7 @@ export class TokenStore {
       token.source = "host";
       token.version = 1;
     }
-    if (token.source === "env") await this.watcher.checkBelowEnvironment(name);
+    if (token.source === "env") await this.checkBelowEnvironment(name, token);
     // Without a token the launcher stays unconfigured: no candidate could match.
     if (name === "launcher" && token.version > 0) {
       lifecycle.send(token.setupPending ? "begin-setup" : "accept-credentials");
@@ -361,44 +363,24 @@ export class TokenStore {
     }
     return token.info();
   }
-}
-
-/** Compares the locations of a backend with the tokens in use, and applies edits of them. */
-class TokenWatcher {
-  private readonly backend: TokenBackend;
-  private readonly scope: Scope<TokenStoreShape>;
-  private readonly tokens: ReadonlyMap<TokenName, TokenRecord>;
-  private readonly peers: PeerTokens;
-  /** Name -> version and last warning. The same problem is read often and logged once. */
-  private readonly reported = new Map<TokenName, string>();
-  /** Name -> digest of the locations below the environment. */
-  private readonly digests = new Map<TokenName, string>();
-
-  constructor(
-    backend: TokenBackend,
-    scope: Scope<TokenStoreShape>,
-    tokens: ReadonlyMap<TokenName, TokenRecord>,
-    peers: PeerTokens,
-  ) {
-    this.peers = peers;
-    this.backend = backend;
-    this.scope = scope;
-    this.tokens = tokens;
-  }
 
   /** Reads the locations of a token and applies an edit. */
-  async check(name: TokenName): Promise<void> {
-    const token = this.tokens.get(name);
+  private async check(name: TokenName): Promise<void> {
+    const token = this.records.get(name);
     if (!token) return;
-    if (token.source === "env") return this.checkBelowEnvironment(name);
+    if (token.source === "env") return this.checkBelowEnvironment(name, token);
     const result = await this.read(name, token);
     if (!result) return;
     const value = result.found?.value.trim();
     if (!result.found || !value) return token.version > 0 ? this.remove(name, token) : undefined;
     const reason = unusableReason(value, token.isExposed);
     if (reason)
-      return this.warnOnce(name, `rejected the new ${name} token, the old one stays: ${reason}`);
-    this.reported.delete(name);
+      return this.warnOnce(
+        name,
+        token,
+        `rejected the new ${name} token, the old one stays: ${reason}`,
+      );
+    token.reported = undefined;
     if (value === token.value) this.confirm(name, token, result.found);
     else this.adopt(name, token, result.found, value);
   }
@@ -407,28 +389,26 @@ class TokenWatcher {
    * Logs once that an edit of the files has no effect on a token from the environment. The first
    * call, when the token is claimed, only stores what the files contain.
    */
-  async checkBelowEnvironment(name: TokenName): Promise<void> {
-    const { backend, digests, reported, scope } = this;
-    const locations = await Promise.resolve(backend.places?.(name) ?? []).catch(() => []);
+  private async checkBelowEnvironment(name: TokenName, token: TokenRecord): Promise<void> {
+    const locations = await Promise.resolve(this.backend.places?.(name) ?? []).catch(() => []);
     const stored = locations
       .flatMap(({ source, value }) => (source === "env" ? [] : [value]))
       .join("\n");
-    const digest = hash("sha256", stored, "base64");
-    const before = digests.get(name);
-    digests.set(name, digest);
-    if (before === undefined || before === digest || reported.has(name)) return;
-    reported.set(name, "env");
-    scope.log.info(
+    const before = token.belowEnvironment;
+    token.belowEnvironment = hash("sha256", stored, "base64");
+    if (before === undefined || before === token.belowEnvironment || token.reported) return;
+    token.reported = "env";
+    this.scope.log.info(
       { name },
       `the ${name} token comes from the environment: an edit of the files changes nothing`,
     );
   }
 
-  private warnOnce(name: TokenName, text: string): void {
+  private warnOnce(name: TokenName, token: TokenRecord, text: string): void {
     // After a rotation, which the backend does not report, the same mistake is a new one.
-    const warning = `${this.tokens.get(name)?.version} ${text}`;
-    if (this.reported.get(name) === warning) return;
-    this.reported.set(name, warning);
+    const warning = `${token.version} ${text}`;
+    if (token.reported === warning) return;
+    token.reported = warning;
     this.scope.log.warn({ name }, text);
   }
 
@@ -451,7 +431,11 @@ class TokenWatcher {
         const reason =
           codeOf(error) === "internal" ? "" : ` (${(error as Error).message.replace(/\.$/, "")})`;
         if (token.version > 0)
-          this.warnOnce(name, `the ${name} token stays as it was: its file is not usable${reason}`);
+          this.warnOnce(
+            name,
+            token,
+            `the ${name} token stays as it was: its file is not usable${reason}`,
+          );
         return undefined;
       }
     }
@@ -469,7 +453,7 @@ class TokenWatcher {
     token.setupPending = isPending;
     token.changedAt = clock.now();
     emit("token-store:rotated", { name, version: token.version, graceS: 0 });
-    if (this.peers.isConnected) this.peers.replaced(name, value, 0);
+    if (this.sync.isConnected) this.sync.replaced(name, value, 0);
     if (commands) lifecycle.send(commands.finish);
     log.info({ name, source: found.source }, `an edit replaced the ${name} token`);
     const warning = tokenWarning(name, value);
@@ -488,7 +472,11 @@ class TokenWatcher {
 
   private remove(name: TokenName, token: TokenRecord): void {
     if (name === "launcher")
-      return this.warnOnce(name, `the ${name} token stays as it was: its file contains none`);
+      return this.warnOnce(
+        name,
+        token,
+        `the ${name} token stays as it was: its file contains none`,
+      );
     token.clear();
     this.scope.emit("token-store:removed", { name });
     this.scope.log.warn({ name }, `an edit removed the ${name} token: it no longer grants access`);
