@@ -62,7 +62,7 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
     {
       level,
       base: null,
-      timestamp: isoTime,
+      timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { error: pino.stdSerializers.err },
       hooks: { streamWrite: (line) => escapeUnsafe(redactor.redact(line)) },
     },
@@ -84,20 +84,6 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
     },
     close: () => file?.close(),
   };
-}
-
-let second = Number.NaN;
-let secondText = "";
-
-/** The text of `pino.stdTimeFunctions.isoTime`, in 0.1 µs instead of 0.5 µs. */
-function isoTime(): string {
-  const now = Date.now();
-  const milliseconds = now % 1_000;
-  if (now - milliseconds !== second) {
-    second = now - milliseconds;
-    secondText = `,"time":"${new Date(second).toISOString().slice(0, 20)}`;
-  }
-  return `${secondText}${String(milliseconds).padStart(3, "0")}Z"`;
 }
 
 type Followers = ReadonlySet<(line: string) => void>;
