@@ -1,6 +1,7 @@
 // Parses the command line and prints the help.
 import { parseArgs } from "node:util";
 import { didYouMean } from "../kernel/index.ts";
+import { defined } from "../lib/util.ts";
 import type { Command } from "./commands/index.ts";
 import type { Options } from "./commands/command.ts";
 import { UsageError } from "./commands/command.ts";
@@ -269,12 +270,14 @@ function parseLauncher(argv: readonly string[], names: readonly string[] = []): 
     console: values.console ?? false,
     browser: values.browser ?? true,
     debug: values.debug ?? false,
-    ...(values.tray === undefined ? {} : { tray: values.tray }),
-    ...(positionals[0] === undefined ? {} : { config: positionals[0] }),
-    ...(values.port === undefined ? {} : { port: parsePort(values.port) }),
-    ...(values.host === undefined ? {} : { host: values.host }),
-    ...(values.public === undefined ? {} : { public: values.public }),
-    ...(values.workers === undefined ? {} : { workers: values.workers }),
+    ...defined({
+      config: positionals[0],
+      port: values.port === undefined ? undefined : parsePort(values.port),
+      tray: values.tray,
+      host: values.host,
+      public: values.public,
+      workers: values.workers,
+    }),
   };
 }
 

@@ -13,22 +13,20 @@ export interface BannerOptions {
   readonly state: string;
   readonly source: string;
   /** The token, if it may be shown. */
-  readonly token?: string;
-  /** How to show the token, if it is not shown here. */
-  readonly tokenHint?: string;
+  readonly token?: string | undefined;
   readonly link: string;
   readonly opened: boolean;
   readonly remote: boolean;
   /** `ws://…/pico`, if the channel is on. */
-  readonly channel?: string;
+  readonly channel?: string | undefined;
   /** The protocols of other products that are on. */
   readonly protocols?: readonly { readonly title: string; readonly url: string }[];
   /** The program that answers messages; absent: the echo. */
-  readonly program?: string;
+  readonly program?: string | undefined;
   /** Marks of an env file in environment variables. */
   readonly environmentProblems?: readonly string[];
   /** Why conversations are not kept on disk, although they should be. */
-  readonly storeProblem?: string;
+  readonly storeProblem?: string | undefined;
   /** Plugins by other authors that do not run, and why. */
   readonly pluginProblems?: readonly string[];
 }
@@ -41,7 +39,7 @@ const tokenSourceLabels: Readonly<Record<string, string>> = {
 
 /** @returns The text for the terminal once the launcher runs. */
 export function banner(options: BannerOptions): string {
-  const { addresses, source, token, tokenHint, link, opened, remote, channel, program } = options;
+  const { addresses, source, token, link, opened, remote, channel, program } = options;
   const [first] = addresses;
   const row = (name: string, text: string): string => `  ${name.padEnd(10)} ${sanitize(text)}`;
   const rows = [
@@ -49,8 +47,9 @@ export function banner(options: BannerOptions): string {
     "",
     ...addresses.map((url, index) => row(index === 0 ? "Dashboard" : "", url.href)),
     row("Token", `${tokenSourceLabels[source] ?? source} (source: ${source})`),
-    ...(token === undefined ? [] : [row("", token)]),
-    ...(tokenHint === undefined ? [] : [row("", tokenHint)]),
+    ...(token === undefined && source === "env"
+      ? []
+      : [row("", token ?? "to show it: doorward token show")]),
     row(
       "Sign in",
       opened

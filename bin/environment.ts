@@ -1,5 +1,4 @@
-// Finds the home and the version, and creates random bytes.
-import { randomFillSync } from "node:crypto";
+// Finds the home and the version.
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
@@ -34,20 +33,6 @@ function userHome(): string {
   throw new UsageError(
     "This user has no home folder. Set SERVICE_HOME to the folder for all files.",
   );
-}
-
-/** Returns random bytes from blocks, since the system needs nearly as long for 16 bytes as for
- *  4,096. Each byte is used once and overwritten. */
-export function createRandom(block = 4_096): (bytes: number) => Uint8Array {
-  let buffer = new Uint8Array(0);
-  return (bytes) => {
-    if (bytes > block) return randomFillSync(new Uint8Array(bytes));
-    if (buffer.length < bytes) buffer = randomFillSync(new Uint8Array(block));
-    const result = buffer.slice(0, bytes);
-    buffer.fill(0, 0, bytes);
-    buffer = buffer.subarray(bytes);
-    return result;
-  };
 }
 
 /** Version of the installed package. */

@@ -5,6 +5,7 @@ import { recordHomeVersion } from "../config/home-version.ts";
 import { createLauncher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome, isAlive, processStartTime } from "../lib/files/index.ts";
 import { codeOf, type Log } from "../kernel/index.ts";
+import { defined } from "../lib/util.ts";
 import { envFileMarks } from "../config/load/env-file-marks.ts";
 import { loadErrors, type Environment } from "../config/load/index.ts";
 import type { Program } from "../plugins/program/index.ts";
@@ -13,7 +14,7 @@ import type { LauncherArguments } from "./arguments.ts";
 import { banner, isRunning, startFailureSentence } from "./banner.ts";
 import { sanitize } from "./client/text.ts";
 import { isRemote } from "./desktop.ts";
-import { createRandom, homeOf } from "./environment.ts";
+import { homeOf } from "./environment.ts";
 import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 
@@ -153,6 +154,12 @@ async function buildKernel(
     },
   };
   const kernel = await createLauncher({
+    ...defined({
+      logSource: log.file === undefined ? undefined : logSource({ ...log, file: log.file }),
+      config: config && resolve(config),
+      program: program && { command: program, cwd: process.cwd() },
+      tray: (options.tray ?? !options.console) ? tray : undefined,
+    }),
     home,
     env,
     version,
@@ -161,16 +168,7 @@ async function buildKernel(
     ways,
     pid: process.pid,
     isRunning: await isRunning(home, env),
-    random: createRandom(),
-    ...(log.file === undefined ? {} : { logSource: logSource({ ...log, file: log.file }) }),
-    ...(config === undefined ? {} : { config: resolve(config) }),
-    flags: {
-      ...(port === undefined ? {} : { port }),
-      ...(host === undefined ? {} : { host }),
-      ...(isPublic === undefined ? {} : { public: isPublic }),
-    },
-    ...((options.tray ?? !options.console) && { tray }),
-    ...(program ? { program: { command: program, cwd: process.cwd() } } : {}),
+    flags: defined({ port, host, public: isPublic }),
     secret: (value) => log.redactor.add(value),
     redact: log.redactor.redact,
     generated: (value) => {
@@ -249,7 +247,6 @@ async function printBanner(
   options: LaunchOptions,
 ): Promise<void> {
   const { tokens, tokenSecrets, http, signInLinks, picoServer, conversations } = kernel.services;
-  const { problem: storeProblem } = conversations.health();
   const { program } = kernel.services as { program?: Program };
   const addresses = http.addresses();
   const { source } = tokens.info("launcher");
@@ -259,7 +256,6 @@ async function printBanner(
   const isNew = source === "random" || state === "setup";
   const showsToken = options.console && (isNew || (source === "config" && process.stdout.isTTY));
   const token = showsToken ? tokenSecrets.reveal("launcher") : undefined;
-  const channel = picoServer.url();
   process.stdout.write(
     options.hinted(
       banner({
@@ -271,15 +267,12 @@ async function printBanner(
         opened,
         link: toUrl(signInLinks.mint().path).href,
         remote: isRemote(options.env),
-        ...(token === undefined ? {} : { token }),
-        ...(token === undefined && source !== "env"
-          ? { tokenHint: "to show it: doorward token show" }
-          : {}),
-        ...(channel === undefined ? {} : { channel }),
+        token,
+        channel: picoServer.url(),
         protocols: runningProtocols(kernel),
-        ...(program ? { program: program.status().command } : {}),
+        program: program?.status().command,
         environmentProblems: envFileMarks(options.env, "service"),
-        ...(storeProblem === undefined ? {} : { storeProblem }),
+        storeProblem: conversations.health().problem,
         pluginProblems: kernel
           .pluginViews()
           .flatMap(({ name, state: phase, reason = "" }) =>

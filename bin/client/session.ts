@@ -1,6 +1,7 @@
 // Opens the client link of a command, and reads the options that `client` and `send` share.
 import { createClientOnly } from "../../config/presets/client-only.ts";
 import { codeOf, type Log } from "../../kernel/index.ts";
+import { defined } from "../../lib/util.ts";
 import type { ChatStateChange, ChatHandlers } from "../../lib/pico-link/index.ts";
 import type { Application } from "../../plugins/channels/index.ts";
 import type { PicoLink } from "../../plugins/pico-client/index.ts";
@@ -72,10 +73,7 @@ export async function openClientSession(
     handlers: { ...handlers, onState },
     secret: (value) => redactor.add(value),
     silenceMs,
-    ...(url && { url }),
-    ...(tokenFile && { tokenFile }),
-    ...(sessionId && { sessionId }),
-    ...(profile && { profile }),
+    ...defined({ url, tokenFile, sessionId, profile }),
   });
   await kernel.start();
   // Not earlier: a signal must end a waiting start, for example for a token from a pipe.
@@ -151,9 +149,7 @@ export function clientArguments(context: CommandContext): ClientArguments {
   return {
     timeoutMs: Number(timeout) * 1_000,
     silenceMs: Number(silence) * 1_000,
-    ...(url && { url }),
-    ...(tokenFile && { tokenFile }),
-    ...(sessionId && { sessionId }),
+    ...defined({ url, tokenFile, sessionId }),
   };
 }
 

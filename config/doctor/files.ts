@@ -5,8 +5,7 @@ import { basename } from "node:path";
 import { promisify } from "node:util";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { formatUtc } from "../../lib/util.ts";
-import type { Survey } from "./survey.ts";
-import { createCheck } from "./survey.ts";
+import { createCheck, type Survey } from "./survey.ts";
 
 const runCommand = promisify(execFile);
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "0");

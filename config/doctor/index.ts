@@ -61,8 +61,8 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
 }
 
 /** Names variables that an env file gave quotation marks or a comment. */
-function environmentChecks({ env, prefix }: Survey): CheckView[] {
-  const found = envFileMarks(env, prefix.toLowerCase());
+function environmentChecks({ env }: Survey): CheckView[] {
+  const found = envFileMarks(env, "service");
   if (found.length === 0) return [];
   const own = createCheck("environment-values", "Values of environment variables");
   const reason = found

@@ -2,15 +2,7 @@
 import { createServer } from "node:net";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { isLoopback, loopbackNetworks } from "../../plugins/http/index.ts";
-import type { Survey } from "./survey.ts";
-import { createCheck } from "./survey.ts";
-
-/** @returns The items of a list from a file, or of comma-separated text from a variable. */
-function listOf(value: unknown): string[] {
-  const items =
-    typeof value === "string" ? value.split(",") : Array.isArray(value) ? value.map(String) : [];
-  return items.map((item) => item.trim()).filter((item) => item !== "");
-}
+import { createCheck, listOf, type Survey } from "./survey.ts";
 
 /** Checks the listeners, the allowed origins and the reverse proxies. */
 export async function networkChecks(found: Survey): Promise<CheckView[]> {

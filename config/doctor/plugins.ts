@@ -113,11 +113,10 @@ function configDiffers(command: string | undefined, running: RunningProgram): Ch
   ];
 }
 
-async function programConfigured({ home, env, prefix, files, handler }: Survey) {
+async function programConfigured({ home, env, files, handler }: Survey) {
   const own = createCheck("program", "The program in config.json is executable");
   try {
-    const places = { home, env, brand: prefix.toLowerCase(), file: files.config };
-    const program = await resolveProgram(handler, places);
+    const program = await resolveProgram(handler, { home, env, file: files.config });
     if (!program) return { checks: [] };
     const command = program.command.join(" ");
     return { command, checks: [own.ok(`${command}: found, and only you can change it.`)] };

@@ -6,19 +6,15 @@ import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { assertStoreFile, findSqliteDriver } from "../../plugins/conversations/index.ts";
 import { inspectStoreServer } from "../../plugins/redis/index.ts";
 import { readStoreSecrets } from "../presets/store-secrets.ts";
-import { createCheck, type Survey } from "./survey.ts";
+import { createCheck, listOf, type Survey } from "./survey.ts";
 
 const MiB = 1024 * 1024;
 
-const listOf = (value: unknown): readonly string[] =>
-  (Array.isArray(value) ? value.map(String) : typeof value === "string" ? value.split(",") : [])
-    .map((item) => item.trim())
-    .filter(Boolean);
 const textOf = (value: unknown, otherwise = ""): string =>
   typeof value === "string" ? value : otherwise;
 
 /** Checks the Redis server, its settings and the secret. */
-async function redisCheck({ home, env, prefix, store, running }: Survey): Promise<CheckView> {
+async function redisCheck({ home, env, store, running }: Survey): Promise<CheckView> {
   const own = createCheck("conversation-store", "Nodes share their conversations");
   const config = {
     url: textOf(store.url),
@@ -28,7 +24,7 @@ async function redisCheck({ home, env, prefix, store, running }: Survey): Promis
     replicas: Number(store.replicas ?? 0),
   };
   try {
-    const secrets = await readStoreSecrets({ home, env, brand: prefix.toLowerCase() });
+    const secrets = await readStoreSecrets({ home, env });
     const { server, replicas, warning } = await inspectStoreServer(config, secrets);
     if (warning !== undefined)
       return own.warning(`${warning}.`, "set appendonly yes in redis.conf, or store.replicas");

@@ -9,8 +9,9 @@ import {
   foreignInSecurity,
   foreignVariables,
 } from "../foreign/index.ts";
+import { parseBoolean } from "../load/environment.ts";
 import { withoutComments, type Environment } from "../load/index.ts";
-import { isObject } from "../../lib/util.ts";
+import { defined, isObject } from "../../lib/util.ts";
 import { readHomeVersion, type HomeVersion } from "../home-version.ts";
 
 type RawSettings = Readonly<Record<string, unknown>>;
@@ -18,7 +19,6 @@ type RawSettings = Readonly<Record<string, unknown>>;
 export interface Survey {
   readonly home: string;
   readonly env: Environment;
-  readonly prefix: string;
   readonly files: { readonly launcher: string; readonly config: string; readonly security: string };
   /** Path, or name of a token in it -> reason why the file cannot be used. */
   readonly unreadable: ReadonlyMap<string, string>;
@@ -56,7 +56,7 @@ const objectAt = (value: unknown, ...path: string[]): RawSettings => {
 
 /** Reads all files and variables once. */
 export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
-  const { home, env, brand = "service", config, running, plugins, now } = options;
+  const { home, env, config, running, plugins, now } = options;
   const paths = {
     launcher: join(home, "launcher-config.json"),
     config: config ?? join(home, "config.json"),
@@ -75,8 +75,7 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
   const main = await read(paths.config, readJson);
   const security = await read(paths.security, readYaml);
 
-  const where = { home, env, brand, ...(config === undefined ? {} : { config }) };
-  const form = unreadable.size === 0 ? files(where) : memory();
+  const form = unreadable.size === 0 ? files(defined({ home, env, config })) : memory();
   const places = new Map<string, readonly TokenLocation[]>();
   const channels = [security, main].flatMap((file) => Object.keys(objectAt(file, "channels")));
   for (const name of new Set([...builtInTokens, ...channels])) {
@@ -86,11 +85,9 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
     });
     places.set(name, found);
   }
-  const prefix = brand.toUpperCase();
   return {
     home,
     env,
-    prefix,
     files: paths,
     unreadable,
     places,
@@ -102,16 +99,16 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
     pluginEntries: main["plugins"],
     handler: main["handler"],
     foreign: [
-      ...foreignVariables(env, brand),
+      ...foreignVariables(env),
       ...foreignInConfig(paths.config, main, isOfPlugin(main["plugins"])),
       ...foreignInLauncher(paths.launcher, launcher),
       ...foreignInSecurity(paths.security, security),
     ],
-    launcher: { ...launcher, ...settingsFromEnvironment(env, `${prefix}_LAUNCHER_`) },
-    store: { ...objectAt(main, "store"), ...settingsFromEnvironment(env, `${prefix}_STORE_`) },
+    launcher: { ...launcher, ...settingsFromEnvironment(env, "launcher") },
+    store: { ...objectAt(main, "store"), ...settingsFromEnvironment(env, "store") },
     pico: {
       ...objectAt(main, "channels", "pico"),
-      ...settingsFromEnvironment(env, `${prefix}_CHANNELS_PICO_`),
+      ...settingsFromEnvironment(env, "channels_pico"),
     },
   };
 }
@@ -122,56 +119,39 @@ const isOfPlugin =
   (section: string, key?: string): boolean =>
     key === undefined && section.startsWith("channels.") && Boolean(plugins);
 
+/** Settings that checks use, by section. */
+const checkedFields = {
+  launcher: ["public", "host", "port", "trusted_proxies"],
+  store: ["kind", "path", "url", "sentinels", "name", "prefix", "replicas"],
+  channels_pico: ["enabled", "allow_token_query", "allow_origins"],
+} as const;
+
 /** @returns The settings from variables that checks use. */
-function settingsFromEnvironment(env: Environment, prefix: string): RawSettings {
-  const fields = [
-    "enabled",
-    "allow_token_query",
-    "allow_origins",
-    "public",
-    "host",
-    "port",
-    "trusted_proxies",
-    "kind",
-    "path",
-    "url",
-    "sentinels",
-    "name",
-    "prefix",
-    "replicas",
-  ];
-  return Object.fromEntries(
-    fields.flatMap((field) => {
-      const text = env[prefix + field.toUpperCase()]?.trim();
-      if (!text) return [];
-      return [
-        [
-          field,
-          text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : text,
-        ],
-      ];
+const settingsFromEnvironment = (env: Environment, section: keyof typeof checkedFields) =>
+  Object.fromEntries(
+    checkedFields[section].flatMap((field) => {
+      const text = env[`SERVICE_${section}_${field}`.toUpperCase()]?.trim();
+      return text ? [[field, parseBoolean(text) ?? text]] : [];
     }),
   );
-}
+
+/** @returns The items of a list from a file, or of comma-separated text from a variable. */
+export const listOf = (value: unknown): string[] =>
+  (Array.isArray(value) ? value.map(String) : typeof value === "string" ? value.split(",") : [])
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
 
 /** Creates the results of one check; a warning or failure needs a fix. */
-export const createCheck = (id: string, title: string) => ({
-  ok: (reason: string): CheckView => ({ id, title, result: "ok", reason }),
-  warning: (reason: string, fix: string): CheckView => ({
-    id,
-    title,
-    result: "warning",
-    reason,
-    fix,
-  }),
-  failed: (reason: string, fix: string): CheckView => ({
-    id,
-    title,
-    result: "failed",
-    reason,
-    fix,
-  }),
-});
+export function createCheck(id: string, title: string) {
+  const withFix =
+    (result: "warning" | "failed") =>
+    (reason: string, fix: string): CheckView => ({ id, title, result, reason, fix });
+  return {
+    ok: (reason: string): CheckView => ({ id, title, result: "ok", reason }),
+    warning: withFix("warning"),
+    failed: withFix("failed"),
+  };
+}
 
 /** @returns The location of a token in words; logs and the API use the plain `source`. */
 export function describeTokenSource(token: string, source: string): string {
@@ -190,7 +170,6 @@ export function describeTokenSource(token: string, source: string): string {
 export interface DoctorOptions {
   readonly home: string;
   readonly env: Environment;
-  readonly brand?: string;
   /** Path of `config.json`. @defaultValue in the home */
   readonly config?: string;
   /** State of a running launcher; if absent, checks send nothing over the network. */

@@ -1,8 +1,7 @@
 // Doctor checks for token sources and token strength.
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { tokenWarning, tokenVariable } from "../../plugins/token-store/index.ts";
-import { describeTokenSource, createCheck } from "./survey.ts";
-import type { Survey } from "./survey.ts";
+import { createCheck, describeTokenSource, type Survey } from "./survey.ts";
 
 /** Tokens that this launcher issues. Another server issues the others, so a rotation here would
  *  have no effect. */
@@ -55,7 +54,7 @@ function disagreement({ places }: Survey): CheckView {
   );
 }
 
-function weakTokens({ places, prefix }: Survey): CheckView {
+function weakTokens({ places }: Survey): CheckView {
   const own = createCheck("token-strength", "Tokens are hard to guess");
   const doubts = [...places].flatMap(([name, [place]]) => {
     const doubt = place && tokenWarning(name, place.value);
@@ -64,7 +63,7 @@ function weakTokens({ places, prefix }: Survey): CheckView {
   if (doubts.length === 0)
     return own.ok("Every token is long enough and can be sent by each method.");
   const fixes = doubts.map(({ name, source }) => {
-    if (source === "env") return `change ${tokenVariable(name, prefix)} and restart`;
+    if (source === "env") return `change ${tokenVariable(name)} and restart`;
     if (tokensIssuedHere.has(name)) return `doorward token rotate ${name}`;
     return `request a stronger token from its server, then: doorward token set ${name}`;
   });

@@ -15,17 +15,11 @@ import { loadErrors, suggestOneOf, withoutComments, type Environment } from "../
 import { handlerErrors } from "./errors.ts";
 import { isObject } from "../../lib/util.ts";
 
-const isFile = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
+const isFile = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(() => undefined))?.isFile() === true;
 
-const isFolder = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
+const isFolder = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(() => undefined))?.isDirectory() === true;
 
 const canRun = async (path: string): Promise<boolean> =>
   (await isFile(path)) &&
@@ -69,7 +63,6 @@ export interface GivenProgram {
 interface HandlerOptions {
   readonly home: string;
   readonly env: Environment;
-  readonly brand: string;
   /** Path of `config.json`. */
   readonly file: string;
   /** Overrides the file. */
@@ -166,7 +159,7 @@ export async function resolveProgram(
   raw: unknown,
   places: HandlerOptions,
 ): Promise<ProgramOptions | undefined> {
-  const { home, env, brand, file, given } = places;
+  const { home, env, file, given } = places;
   const read = given ? handlerSchema.parse({ command: given.command }) : parseHandler(raw, file);
   if (!read) return undefined;
   if (!given) await assertTrusted([...(await withParentFolders(file)), home]);
@@ -177,7 +170,7 @@ export async function resolveProgram(
       "handler.cwd",
       `an existing folder, and ${cwd} is not one`,
     );
-  const all = programEnvironment(env, brand, read.env);
+  const all = programEnvironment(env, "service", read.env);
   const [word, ...words] = read.command;
   const program = await findProgram(word, cwd, all["PATH"] ?? "/usr/bin:/bin");
   await assertTrusted(await trustedPaths([program, ...words], cwd));

@@ -19,7 +19,8 @@ interface Variable {
   readonly expected: string;
 }
 
-const parseBoolean = (text: string): boolean | undefined =>
+/** @returns Undefined for another text. */
+export const parseBoolean = (text: string): boolean | undefined =>
   text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : undefined;
 const parseNumber = (text: string): number | undefined =>
   /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;

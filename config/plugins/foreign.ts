@@ -1,5 +1,5 @@
 // Finds third-party plugins in the home, wraps them and explains their errors.
-import { access } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { AnyPlugin, Awaitable, PluginShape, Scope } from "../../kernel/index.ts";
@@ -15,11 +15,7 @@ import { pluginErrors } from "./errors.ts";
  */
 export async function resolvePluginFile(from: string, home: string): Promise<string> {
   const path = from.startsWith("./") ? join(home, from) : await resolvePackage(from, home);
-  const isThere = await access(path).then(
-    () => true,
-    () => false,
-  );
-  if (!isThere)
+  if (!existsSync(path))
     throw pluginErrors.PLUGIN_NOT_FOUND(
       from,
       home,
@@ -35,19 +31,12 @@ async function resolvePackage(name: string, home: string): Promise<string> {
     .split("/")
     .slice(0, name.startsWith("@") ? 2 : 1)
     .join("/");
-  const isFile = await access(join(home, name)).then(
-    () => true,
-    () => false,
-  );
-  const install = isFile
+  const install = existsSync(join(home, name))
     ? `for a file in the home, write "./${name}"`
     : `install it: npm install --prefix ${home} ${folder}`;
   // Without this check, the resolver would also search the folders above the home.
-  const isInstalled = await access(join(home, "node_modules", folder)).then(
-    () => true,
-    () => false,
-  );
-  if (!isInstalled) throw pluginErrors.PLUGIN_NOT_FOUND(name, home, install);
+  if (!existsSync(join(home, "node_modules", folder)))
+    throw pluginErrors.PLUGIN_NOT_FOUND(name, home, install);
   const { resolve } = await import("import-meta-resolve");
   try {
     return fileURLToPath(resolve(name, pathToFileURL(join(home, "config.json")).href));

@@ -3,6 +3,7 @@ import { createKernel, type Log, type Plugin } from "../../kernel/index.ts";
 import { application, channels, type Application } from "../../plugins/channels/index.ts";
 import { picoClient, type PicoLink } from "../../plugins/pico-client/index.ts";
 import type { ChatHandlers } from "../../lib/pico-link/index.ts";
+import { defined } from "../../lib/util.ts";
 import { files, tokenStore, type TokenBackend } from "../../plugins/token-store/index.ts";
 import { load, type Environment } from "../load/index.ts";
 import { presetErrors } from "./errors.ts";
@@ -69,9 +70,7 @@ export async function createClientOnly(options: ClientOnlyOptions) {
       home,
       env: proxyVariables,
       filedUrl: () => filedUrl({ home, env }),
-      ...(profile && { profile }),
-      ...(sessionId && { sessionId }),
-      ...(silenceMs && { silenceMs }),
+      ...defined({ profile, sessionId, silenceMs }),
     });
   const flags = url === undefined ? {} : { [clientSection]: { url } };
   const { config, warnings, foreign } = await load([createClient(env)], { home, env, flags });
@@ -85,10 +84,10 @@ export async function createClientOnly(options: ClientOnlyOptions) {
   const found = settings.url ? undefined : await options.findChannel?.();
   if (!settings.url && !found) throw presetErrors.CLIENT_NO_ADDRESS("SERVICE", home);
   const section = { ...settings, ...(found && { url: found.url }) };
-  const form = files({ home, env, ...(secret && { secret }) });
+  const form = files(defined({ home, env, secret }));
   const path = options.tokenFile;
   const tokens = path
-    ? withTokenFile(form, { name: clientTokenName, path, ...(secret && { secret }) })
+    ? withTokenFile(form, defined({ name: clientTokenName, path, secret }))
     : found
       ? await withOwnToken(form, found.token)
       : form;

@@ -8,19 +8,13 @@ import type { Places } from "../load/index.ts";
  * @returns `channels.pico_client.url` of `config.json`, without it that of the environment;
  * undefined without both.
  */
-export async function filedUrl({
-  home,
-  env,
-  brand = "service",
-  config,
-}: Places): Promise<string | undefined> {
+export async function filedUrl({ home, env, config }: Places): Promise<string | undefined> {
   const content = await readJson(config ?? join(home, "config.json"));
   const url = ["channels", "pico_client", "url"].reduce<unknown>(
     (node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
     content?.value,
   );
-  const variable = `${brand.toUpperCase()}_CHANNELS_PICO_CLIENT_URL`;
-  return [url, env[variable]].find((text) => typeof text === "string" && text.trim() !== "") as
-    | string
-    | undefined;
+  return [url, env["SERVICE_CHANNELS_PICO_CLIENT_URL"]].find(
+    (text): text is string => typeof text === "string" && text.trim() !== "",
+  );
 }

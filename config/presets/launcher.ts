@@ -1,6 +1,6 @@
 // The standalone launcher as a kernel.
 import { join } from "node:path";
-import { createKernel, type AnyPlugin, type Clock, type Log } from "../../kernel/index.ts";
+import { createKernel, type AnyPlugin, type Log } from "../../kernel/index.ts";
 import { agUi } from "../../plugins/protocols/ag-ui/index.ts";
 import { aiSdk } from "../../plugins/protocols/ai-sdk/index.ts";
 import { program } from "../../plugins/program/index.ts";
@@ -9,6 +9,7 @@ import { channels } from "../../plugins/channels/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
 import {
   dashboard,
+  type Doctor,
   type LogSource,
   type PluginView,
   type TokenWay,
@@ -22,6 +23,7 @@ import { picoServer } from "../../plugins/pico-server/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
 import type { TrayOptions } from "../../plugins/tray/index.ts";
+import { defined } from "../../lib/util.ts";
 import { foreignSecrets } from "../foreign/index.ts";
 import {
   resolveProgram,
@@ -39,8 +41,6 @@ interface LauncherOptions {
   readonly home: string;
   /** A copy of the environment. */
   readonly env: Environment;
-  /** Prefix of variables, files and cookies, in lower case. @defaultValue `"service"` */
-  readonly brand?: string;
   /** Path of `config.json`. @defaultValue in the home */
   readonly config?: string;
   /** Settings of the section `launcher` that override files and environment. */
@@ -49,9 +49,6 @@ interface LauncherOptions {
   /** The command that starts this launcher, for hints on pages. @defaultValue `"doorward"` */
   readonly command?: string;
   readonly log: Log;
-  readonly clock?: Clock;
-  /** Returns this many cryptographically random bytes. */
-  readonly random?: (bytes: number) => Uint8Array;
   /** Called with every token that is read or written, so that logs can redact it. */
   readonly secret?: (value: string) => void;
   /** Removes secrets from output of programs and third-party plugins. */
@@ -77,23 +74,21 @@ interface LauncherOptions {
  * the files of the home, and the application that `handler` in `config.json` names.
  */
 export async function createLauncher(options: LauncherOptions) {
-  const { home, env, brand = "service", config, log, clock, random, isRunning } = options;
-  const places = { home, env, brand, ...(config === undefined ? {} : { config }) };
-  const envPrefix = brand.toUpperCase();
+  const { home, env, config, log, secret, generated, isRunning } = options;
+  const places = defined({ home, env, config });
   const base = [
     http(),
     gateway(),
-    picoServer({ envPrefix, enabled: false }),
-    openai({ envPrefix, enabled: false }),
-    aiSdk({ envPrefix, enabled: false }),
-    agUi({ envPrefix, enabled: false }),
-    picoClient({ home, env, envPrefix, filedUrl: () => filedUrl(places) }),
+    picoServer({ enabled: false }),
+    openai({ enabled: false }),
+    aiSdk({ enabled: false }),
+    agUi({ enabled: false }),
+    picoClient({ home, env, filedUrl: () => filedUrl(places) }),
   ] as const;
-  const { secret } = options;
   const store = conversations({
     home,
     ...(isRunning && { lockWaitMs: 0 }),
-    redis: configuredRedis(() => readStoreSecrets({ home, env, brand, secret })),
+    redis: configuredRedis(() => readStoreSecrets({ home, env, secret })),
   });
   const mediaFiles = media({ home, searchPath: env["PATH"] ?? "/usr/bin:/bin" });
   const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
@@ -103,11 +98,7 @@ export async function createLauncher(options: LauncherOptions) {
   const file = config ?? join(home, "config.json");
   const app = await createApplication(options, loaded.handler, file);
   isEcho = app.name === "echo";
-  const form = files({
-    ...places,
-    ...(options.secret ? { secret: options.secret } : {}),
-    ...(options.generated ? { generated: options.generated } : {}),
-  });
+  const form = files(defined({ ...places, secret, generated }));
   const optional = [
     ...(options.program ? [] : [watchHandler(file, loaded.handler)]),
     ...(await createTray(options)),
@@ -119,8 +110,6 @@ export async function createLauncher(options: LauncherOptions) {
     config: loaded.config,
     log,
     plugins: optional,
-    ...(clock ? { clock } : {}),
-    ...(random ? { random } : {}),
   });
   return Object.assign(kernel, { pluginViews: plugins });
 }
@@ -131,29 +120,34 @@ function createDashboard(
   places: Places,
   { plugins, echoes }: { plugins: () => PluginView[]; echoes: () => boolean },
 ) {
-  const { home, env, brand = "service", version, log, ways, logSource, pid } = options;
+  const { home, env, version, log, ways, logSource, pid } = options;
   const { socket, note } = controlSocketPaths(home, env);
   if (socket === undefined)
     log.warn({ home }, "no control socket: its path is too long; set XDG_RUNTIME_DIR");
-  return dashboard({
-    brand,
-    version,
-    runCommand: runCommandOf(options),
-    echoes,
-    plugins,
-    doctor: async (running) =>
-      (await import("../doctor/index.ts")).runDoctor({
-        ...places,
-        running,
-        now: running.now,
-        version,
-        plugins: plugins(),
-      }),
-    signInFile: join(home, "state", "sign-ins.json"),
-    ...(ways ? { ways } : {}),
-    ...(logSource ? { log: logSource } : {}),
-    ...(pid === undefined || socket === undefined ? {} : { local: { socket, note, pid } }),
-  });
+  const local = pid === undefined || socket === undefined ? undefined : { socket, note, pid };
+  const doctor: Doctor = async (running) =>
+    (await import("../doctor/index.ts")).runDoctor({
+      ...places,
+      running,
+      now: running.now,
+      version,
+      plugins: plugins(),
+    });
+  const signInFile = join(home, "state", "sign-ins.json");
+  const runCommand = runCommandOf(options);
+  return dashboard(
+    defined({
+      version,
+      runCommand,
+      echoes,
+      plugins,
+      doctor,
+      signInFile,
+      ways,
+      log: logSource,
+      local,
+    }),
+  );
 }
 
 /** A launcher that is started with a program instead needs the same flags. */
@@ -190,15 +184,9 @@ async function loadSettings(
 
 /** Creates the program of the command line or of `handler`, else the echo. */
 async function createApplication(options: LauncherOptions, handler: unknown, file: string) {
-  const { home, env, brand = "service", redact } = options;
-  const resolved = await resolveProgram(handler, {
-    home,
-    env,
-    brand,
-    file,
-    given: options.program,
-  });
-  const application = resolved ? program({ ...resolved, ...(redact ? { redact } : {}) }) : echo();
+  const { home, env, redact, program: given } = options;
+  const resolved = await resolveProgram(handler, { home, env, file, given });
+  const application = resolved ? program(defined({ ...resolved, redact })) : echo();
   return application as ReturnType<typeof echo>;
 }
 

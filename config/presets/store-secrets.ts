@@ -8,7 +8,6 @@ import type { Environment } from "../load/index.ts";
 interface StoreSecretsOptions {
   readonly home: string;
   readonly env: Environment;
-  readonly brand: string;
   /** Called with every secret that is read, so that logs can redact it. */
   readonly secret?: ((value: string) => void) | undefined;
 }
@@ -19,8 +18,8 @@ interface StoreSecretsOptions {
  * @throws token_not_text if the file contains something else than a text.
  */
 export async function readStoreSecrets(options: StoreSecretsOptions): Promise<StoreSecrets> {
-  const { home, env, brand, secret: report } = options;
-  const prefix = `${brand.toUpperCase()}_STORE_`;
+  const { home, env, secret: report } = options;
+  const prefix = "SERVICE_STORE_";
   const path = join(home, ".security.yml");
   const file = await readYaml(path);
   const find = (name: string): string | undefined => {

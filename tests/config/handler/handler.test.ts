@@ -81,7 +81,7 @@ describe.skipIf(process.platform === "win32")("resolveProgram", () => {
     writeFileSync(join(folder, "config.json"), "{}");
     writeFileSync(join(folder, "agent.py"), "");
     const env = { PATH: `/nowhere:${bin}`, SERVICE_CHANNELS_PICO_TOKEN: "secret", LANG: "C" };
-    const places = { home: folder, env, brand: "service", file: join(folder, "config.json") };
+    const places = { home: folder, env, file: join(folder, "config.json") };
     return { folder, bin, places };
   }
 
