@@ -77,21 +77,13 @@ export async function runChannelConformance<
   C extends AnyPlugin = AnyPlugin,
 >(channel: C, options: ChannelConformance<L, C>): Promise<void> {
   const { before = [], config = {}, timeoutMs = 5_000, capabilities = {} } = options;
-  const { join, intrude } = options as unknown as Pick<ConformanceRunOptions, "join" | "intrude">;
+  const given = { ...options, channel, before, config, timeoutMs, capabilities };
   const broken: { rule: ChannelRule; problem: string }[] = [];
   for (const rule of options.rules ?? channelRules) {
     let run: ConformanceRun | undefined;
     let problem: string | undefined;
     try {
-      run = await startConformanceRun({
-        channel,
-        before: before as readonly AnyPlugin[],
-        config,
-        timeoutMs,
-        capabilities,
-        join,
-        ...(intrude && { intrude }),
-      });
+      run = await startConformanceRun(given as unknown as ConformanceRunOptions);
       await conformanceRules[rule](run);
     } catch (error) {
       problem = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);

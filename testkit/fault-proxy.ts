@@ -27,14 +27,7 @@ interface Piece {
 }
 
 /** One direction of one connection: bytes of `from` reach `to` as the fault permits. */
-interface FaultLine {
-  set(fault: Fault): void;
-  /** @returns True if the end of `from` is hidden from `to`. */
-  isSilent(): boolean;
-  stop(): void;
-}
-
-function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLine {
+function createFaultLine(from: Socket, to: Socket, first: Fault) {
   let fault = first;
   let pieces: Piece[] = [];
   let bufferedBytes = 0;
@@ -89,8 +82,9 @@ function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLine {
   if (fault === "stall") from.pause();
 
   return {
-    isSilent: () => fault === "swallow",
-    set(next) {
+    /** @returns True if the end of `from` is hidden from `to`. */
+    isSilent: (): boolean => fault === "swallow",
+    set(next: Fault): void {
       fault = next;
       if (fault === "swallow") {
         pieces = [];
@@ -98,12 +92,14 @@ function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLine {
       }
       pump();
     },
-    stop() {
+    stop(): void {
       clearTimeout(timer);
       pieces = [];
     },
   };
 }
+
+type FaultLine = ReturnType<typeof createFaultLine>;
 
 /** Faults by direction: `up` to the server, `down` to the client. */
 export interface Faults {

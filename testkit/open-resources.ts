@@ -160,5 +160,3 @@ export function createListenerWatch() {
   };
   return watch;
 }
-
-export type ListenerWatch = ReturnType<typeof createListenerWatch>;

@@ -1,14 +1,6 @@
 // Detects promises of `deliver()` that a channel leaves unhandled when they reject.
 import { codeOf } from "../kernel/index.ts";
 
-export interface RejectedDeliveries {
-  /** @returns The promise, whose reason is recognised if nothing handles it. */
-  watch<T>(delivery: Promise<T>): Promise<T>;
-  /** @returns A sentence without a period if a rejection was unhandled. */
-  problem(): string | undefined;
-  end(): void;
-}
-
 /** Reason of a rejected delivery -> what to call if it is unhandled. */
 const reports = new WeakMap<object, () => void>();
 let running = 0;
@@ -27,14 +19,15 @@ const listener: NodeJS.UnhandledRejectionListener = (reason, promise) => {
  * Watches the process until `end`; runs may overlap. Without this, the process or the test runner
  * reports the error of the application and does not name the mistake.
  */
-export function watchDeliveries(): RejectedDeliveries {
+export function watchDeliveries() {
   let code: string | undefined;
   if (running++ === 0) {
     others = process.listeners("unhandledRejection");
     process.removeAllListeners("unhandledRejection").on("unhandledRejection", listener);
   }
   return {
-    watch(delivery) {
+    /** @returns The promise, whose reason is recognised if nothing handles it. */
+    watch<T>(delivery: Promise<T>): Promise<T> {
       delivery.catch((error: unknown) => {
         if (typeof error !== "object" || error === null) return;
         reports.set(error, () => void (code ??= codeOf(error)));
@@ -42,12 +35,13 @@ export function watchDeliveries(): RejectedDeliveries {
       // Only the derived promise is unhandled if the channel does not handle it.
       return delivery.then((status) => status);
     },
+    /** @returns A sentence without a period if a rejection was unhandled. */
     problem: () =>
       code === undefined
         ? undefined
         : `the promise of deliver() was rejected with "${code}" and not handled; write ` +
           "channel.deliver(…).catch((error) => …) and send the code of the error to the peer",
-    end() {
+    end(): void {
       if (--running > 0) return;
       process.off("unhandledRejection", listener);
       for (const other of others) process.on("unhandledRejection", other);

@@ -1,6 +1,6 @@
 // Runs a channel under test with an application and peers that the rules control.
 import { inspect, type InspectOptions } from "node:util";
-import { createKernel, type AnyPlugin, type Awaitable, type Plugin } from "../kernel/index.ts";
+import { createKernel, type AnyPlugin, type Awaitable, type Kernel } from "../kernel/index.ts";
 import { createCapturedLog } from "../kernel/testing.ts";
 import {
   application,
@@ -13,17 +13,11 @@ import {
 } from "../plugins/channels/index.ts";
 import { defaultCapabilities, type ChannelCapabilities } from "./capabilities.ts";
 import type { Tokens, TokenSecrets } from "../plugins/token-store/index.ts";
-import type { Conversations } from "../plugins/conversations/index.ts";
 import { testingErrors } from "./errors.ts";
 import { createQueue, withTimeout, type Queue } from "./client.ts";
-import {
-  createListenerWatch,
-  trackResources,
-  type ListenerWatch,
-  type OpenResources,
-} from "./open-resources.ts";
+import { createListenerWatch, trackResources, type OpenResources } from "./open-resources.ts";
 import { tapWire, type Wire } from "./wire.ts";
-import { watchDeliveries, type RejectedDeliveries } from "./rejected-deliveries.ts";
+import { watchDeliveries } from "./rejected-deliveries.ts";
 
 /** Shows logged values whole, with errors and their causes. */
 const inspectAll: InspectOptions = {
@@ -41,98 +35,6 @@ export interface ConformanceRunOptions {
   readonly capabilities: ChannelCapabilities;
   join(services: Readonly<Record<string, unknown>>): Awaitable<Peer>;
   intrude?(services: Readonly<Record<string, unknown>>): Awaitable<Stranger | void>;
-}
-
-/** A peer whose waits end with an error after a timeout. */
-export interface ObservedPeer extends Pick<
-  Peer,
-  "session" | "say" | "typing" | "reply" | "press" | "forge" | "leave"
-> {
-  /** Connects another client of this session. */
-  another?(): Promise<ObservedPeer>;
-  /** Waits for the oldest event of these kinds; earlier events of other kinds are skipped. */
-  sees<W extends PeerEvent["what"]>(...kinds: W[]): Promise<Extract<PeerEvent, { what: W }>>;
-}
-
-/** One run of the channel under test, whose application the rule controls. */
-export interface ConformanceRun {
-  readonly capabilities: Required<ChannelCapabilities>;
-  readonly timeoutMs: number;
-  readonly channels: Channels;
-  readonly ports: readonly ChannelAdapter[];
-  readonly port: ChannelAdapter;
-  readonly attached: () => number;
-  readonly messages: Queue<Message>;
-  readonly typing: Queue<ChannelsEvents["channels:typing-changed"]>;
-  readonly receipts: Queue<ChannelsEvents["channels:receipt-changed"]>;
-  /** Sessions of which the channel reported that no peer is left. */
-  readonly idle: Queue<string>;
-  readonly faults: readonly string[];
-  /** @returns What the plugins logged so far, as one text. */
-  logged(): string;
-  /** @returns The tokens of the started kernel. */
-  secrets(): readonly string[];
-  /** @returns What the channel has passed to the token store to be checked. */
-  candidates(): readonly string[];
-  /**
-   * Replaces the token of the channel.
-   *
-   * @returns False if there is none, or it cannot be replaced.
-   */
-  replaceToken(value: string): Promise<boolean>;
-  /** @returns The problem if the channel left a rejected promise of `deliver()` unhandled. */
-  unhandled(): string | undefined;
-  /** Sets what the application does with a message, in addition to recording it. */
-  answerWith(run: (message: Message) => Awaitable<void>): void;
-  join(): Promise<ObservedPeer>;
-  readonly intrude: (() => Promise<Stranger | void>) | undefined;
-  /** Starts the stopped kernel again. */
-  start(): Promise<void>;
-  /** Starts the stopped kernel again, and tracks what it opens. */
-  startTracked(): Promise<OpenResources>;
-  /**
-   * Starts the stopped kernel again.
-   *
-   * @returns The servers and UDP sockets that the channel opened before the application was ready.
-   */
-  startObserved(): Promise<readonly string[]>;
-  /** Starts the stopped kernel again, and observes the bytes that the channel receives. */
-  startOnWire(): Promise<Wire>;
-  /** Starts the channel in another kernel of this process, from the same plugin. */
-  twin(): Promise<ConformanceRun>;
-  stop(): Promise<void>;
-  /** Ends the tracking. */
-  end(): void;
-}
-
-/** The real channels plugin, which also records the adapters that attach. */
-function observeChannels(
-  ports: ChannelAdapter[],
-  open: Set<string>,
-  idle: Queue<string>,
-  deliveries: RejectedDeliveries,
-  starting: () => void,
-): Plugin<{ uses: { conversations: Conversations }; offers: { channels: Channels } }> {
-  const { shape: _, ...real } = channels();
-  return {
-    ...real,
-    async start(scope) {
-      const offered = await real.start(scope as never);
-      starting();
-      const attach: Channels["attach"] = (port) => {
-        const inlet = offered.channels.attach(port);
-        ports.push(port);
-        open.add(port.name);
-        return {
-          ...inlet,
-          deliver: (message, options) => deliveries.watch(inlet.deliver(message, options)),
-          sessionIdle: (session) => (idle.push(session), inlet.sessionIdle(session)),
-          close: () => (open.delete(port.name), inlet.close()),
-        };
-      };
-      return { channels: { ...offered.channels, attach } };
-    },
-  };
 }
 
 /** Notes what the channel passes to a token store to be checked. */
@@ -154,7 +56,7 @@ const observeTokens = (plugins: readonly AnyPlugin[], candidates: string[]): Any
   }));
 
 /** Explains a result of `join` that is not a peer, as in JavaScript. */
-function assertPeer(peer: Partial<Peer> | undefined): void {
+export function assertPeer(peer: Partial<Peer> | undefined): void {
   const { session } = peer ?? {};
   const missing = (["say", "next", "leave"] as const).filter(
     (name) => typeof peer?.[name] !== "function",
@@ -164,158 +66,232 @@ function assertPeer(peer: Partial<Peer> | undefined): void {
   throw testingErrors.TEST_NOT_A_PEER(wrong);
 }
 
-/** Adds a time limit to every wait for an event. */
-function observePeer(peer: Peer, timeoutMs: number): ObservedPeer {
-  assertPeer(peer);
-  async function find(kinds: readonly string[]): Promise<PeerEvent> {
-    for (;;) {
-      const peerEvent = await peer.next();
-      if (kinds.includes(peerEvent.what)) return peerEvent;
-    }
-  }
-  return {
-    session: peer.session,
-    say: (content) => peer.say(content),
-    ...(peer.typing && { typing: (on: boolean) => peer.typing!(on) }),
-    ...(peer.reply && { reply: (id: string, content: string) => peer.reply!(id, content) }),
-    ...(peer.press && {
-      press: (id: string, option: QuestionOption) => peer.press!(id, option),
-    }),
-    ...(peer.forge && {
-      forge: (content: string, fields: Readonly<Record<string, unknown>>) =>
-        peer.forge!(content, fields),
-    }),
-    ...(peer.another && {
-      another: async () => observePeer(await peer.another!(), timeoutMs),
-    }),
-    leave: () => peer.leave(),
-    sees: (...kinds) =>
-      withTimeout(timeoutMs, `the peer to see "${kinds.join('" or "')}"`, find(kinds)) as never,
-  };
-}
+/** The services that the rules use. */
+type RunServices = {
+  readonly channels: Channels;
+  readonly tokens?: Tokens;
+  readonly tokenSecrets?: TokenSecrets;
+};
 
-/** Starts a stopped kernel, and tracks what it opens until the signal. */
-function trackStarts(
-  start: () => Promise<unknown>,
-  watch: ListenerWatch,
-  ends: AbortSignal,
-): Pick<ConformanceRun, "startTracked" | "startObserved" | "startOnWire"> {
-  async function startTracked(): Promise<OpenResources> {
+/** One run of the channel under test, whose application the rule controls. */
+export class ConformanceRun {
+  readonly timeoutMs: number;
+  readonly capabilities: Required<ChannelCapabilities>;
+  readonly ports: ChannelAdapter[] = [];
+  /** Names of the attached adapters whose inlets are open. */
+  readonly attached = new Set<string>();
+  readonly messages: Queue<Message>;
+  readonly typing: Queue<ChannelsEvents["channels:typing-changed"]>;
+  readonly receipts: Queue<ChannelsEvents["channels:receipt-changed"]>;
+  /** Sessions of which the channel reported that no peer is left. */
+  readonly idle: Queue<string>;
+  readonly faults: string[] = [];
+  /** The candidates that the channel has passed to the token store to be checked. */
+  readonly candidates: string[] = [];
+  private answer: (message: Message) => Awaitable<void> = () => undefined;
+  private readonly options: ConformanceRunOptions;
+  private readonly kernel: Kernel<readonly [ReturnType<typeof channels>]>;
+  private readonly ends = new AbortController();
+  private readonly deliveries = watchDeliveries();
+  private readonly captured = createCapturedLog();
+  private readonly listeners = createListenerWatch();
+
+  constructor(options: ConformanceRunOptions) {
+    const { timeoutMs, capabilities } = options;
+    this.options = options;
+    this.timeoutMs = timeoutMs;
+    this.capabilities = { ...defaultCapabilities, ...capabilities };
+    this.messages = createQueue(timeoutMs);
+    this.typing = createQueue(timeoutMs);
+    this.receipts = createQueue(timeoutMs);
+    this.idle = createQueue(timeoutMs);
+    this.kernel = this.createKernel();
+  }
+
+  get channels(): Channels {
+    return this.services.channels;
+  }
+
+  get port(): ChannelAdapter {
+    return this.ports.at(-1)!;
+  }
+
+  /** Sets what the application does with a message, in addition to recording it. */
+  answerWith(answer: (message: Message) => Awaitable<void>): void {
+    this.answer = answer;
+  }
+
+  start(): Promise<void> {
+    return this.limited("the start", this.kernel.start());
+  }
+
+  async stop(): Promise<void> {
+    await this.limited("the stop", this.kernel.stop({ timeoutMs: this.timeoutMs * 2 }));
+  }
+
+  /** Ends the tracking. */
+  end(): void {
+    this.deliveries.end();
+    this.ends.abort();
+  }
+
+  async join(): Promise<Peer> {
+    const peer = await this.limited("a peer to join", this.options.join(this.services));
+    assertPeer(peer);
+    return peer;
+  }
+
+  get intrude(): (() => Promise<Stranger | void>) | undefined {
+    const { intrude } = this.options;
+    return intrude && (() => this.limited("a stranger", intrude(this.services)));
+  }
+
+  /** Waits for the oldest event of these kinds; earlier events of other kinds are skipped. */
+  sees<W extends PeerEvent["what"]>(
+    peer: Peer,
+    ...kinds: W[]
+  ): Promise<Extract<PeerEvent, { what: W }>> {
+    const find = async (): Promise<PeerEvent> => {
+      for (;;) {
+        const event = await peer.next();
+        if ((kinds as string[]).includes(event.what)) return event;
+      }
+    };
+    return this.limited(`the peer to see "${kinds.join('" or "')}"`, find()) as never;
+  }
+
+  /** Starts the kernel again, and tracks what it opens. */
+  async restartTracked(): Promise<OpenResources> {
+    await this.stop();
     const { result, resources } = trackResources((opened) => {
-      watch.resources = opened;
-      return start();
+      this.listeners.resources = opened;
+      return this.start();
     });
-    ends.addEventListener("abort", resources.end);
+    this.ends.signal.addEventListener("abort", resources.end);
     await result;
     return resources;
   }
-  return {
-    startTracked,
-    startObserved: async () => (await startTracked(), watch.early),
-    async startOnWire() {
-      const wire = tapWire(await startTracked());
-      ends.addEventListener("abort", wire.end);
-      return wire;
-    },
-  };
-}
 
-/** Reads and replaces the tokens of a run. */
-const tokenCalls = (
-  services: { readonly tokens?: Tokens; readonly tokenSecrets?: TokenSecrets },
-  nameOf: () => string,
-): Pick<ConformanceRun, "secrets" | "replaceToken"> => ({
-  secrets: () =>
-    (services.tokens?.names() ?? []).flatMap((name) => services.tokenSecrets?.reveal(name) ?? []),
-  async replaceToken(value) {
-    const { tokens, tokenSecrets } = services;
-    const name = nameOf();
+  /**
+   * Starts the kernel again.
+   *
+   * @returns The servers and UDP sockets that the channel opened before the application was ready.
+   */
+  async restartObserved(): Promise<readonly string[]> {
+    await this.restartTracked();
+    return this.listeners.early;
+  }
+
+  /** Starts the kernel again, and observes the bytes that the channel receives. */
+  async restartOnWire(): Promise<Wire> {
+    const wire = tapWire(await this.restartTracked());
+    this.ends.signal.addEventListener("abort", wire.end);
+    return wire;
+  }
+
+  /** Starts the channel in another kernel of this process, from the same plugin. */
+  twin(): Promise<ConformanceRun> {
+    return startConformanceRun(this.options);
+  }
+
+  /** @returns What the plugins logged so far, as one text. */
+  logged(): string {
+    return inspect(this.captured.lines, inspectAll);
+  }
+
+  /** @returns The problem if the channel left a rejected promise of `deliver()` unhandled. */
+  unhandled(): string | undefined {
+    return this.deliveries.problem();
+  }
+
+  /** @returns The tokens of the started kernel. */
+  secrets(): readonly string[] {
+    const { tokens, tokenSecrets } = this.services;
+    return (tokens?.names() ?? []).flatMap((name) => tokenSecrets?.reveal(name) ?? []);
+  }
+
+  /**
+   * Replaces the token of the channel.
+   *
+   * @returns False if there is none, or it cannot be replaced.
+   */
+  async replaceToken(value: string): Promise<boolean> {
+    const { tokens, tokenSecrets } = this.services;
+    const { name } = this.port;
     if (!tokens?.names().includes(name) || !tokenSecrets?.reveal(name)) return false;
     const replaced = tokenSecrets.replace(name, { value, expect: tokens.info(name).version });
     return replaced.then(
       () => true,
       () => false,
     );
-  },
-});
+  }
+
+  private get services(): RunServices {
+    return this.kernel.services as RunServices;
+  }
+
+  private limited<T>(what: string, step: Awaitable<T>): Promise<T> {
+    return withTimeout(this.timeoutMs, what, Promise.resolve(step));
+  }
+
+  private createKernel() {
+    const { channel, before, config } = this.options;
+    const taking = application((message) => {
+      this.messages.push(message);
+      return this.answer(message);
+    });
+    const kernel = createKernel<readonly [ReturnType<typeof channels>]>([] as never, {
+      plugins: [
+        ...observeTokens(before, this.candidates),
+        this.observeChannels(),
+        channel,
+        this.listeners.endsBefore(taking),
+      ],
+      config,
+      log: this.captured.log,
+    });
+    kernel.on("kernel:fault", ({ plugin, during, message }) => {
+      this.faults.push(`${plugin} in ${during}: ${message}`);
+    });
+    kernel.on("channels:typing-changed", (event) => this.typing.push(event));
+    kernel.on("channels:receipt-changed", (event) => this.receipts.push(event));
+    return kernel;
+  }
+
+  /** The real channels plugin, which also records the adapters that attach. */
+  private observeChannels(): AnyPlugin {
+    const real = channels();
+    const attach =
+      (offered: Channels): Channels["attach"] =>
+      (port) => {
+        const inlet = offered.attach(port);
+        this.ports.push(port);
+        this.attached.add(port.name);
+        return {
+          ...inlet,
+          deliver: (message, options) => this.deliveries.watch(inlet.deliver(message, options)),
+          sessionIdle: (session) => (this.idle.push(session), inlet.sessionIdle(session)),
+          close: () => (this.attached.delete(port.name), inlet.close()),
+        };
+      };
+    return {
+      ...real,
+      start: async (scope: never) => {
+        const offered = await real.start(scope);
+        this.listeners.begin();
+        return { channels: { ...offered.channels, attach: attach(offered.channels) } } as never;
+      },
+    };
+  }
+}
 
 export async function startConformanceRun(options: ConformanceRunOptions): Promise<ConformanceRun> {
-  const { channel, before, config, timeoutMs, capabilities, join, intrude } = options;
-  const ports: ChannelAdapter[] = [];
-  const open = new Set<string>();
-  const idle = createQueue<string>(timeoutMs);
-  const messages = createQueue<Message>(timeoutMs);
-  const typing = createQueue<ChannelsEvents["channels:typing-changed"]>(timeoutMs);
-  const receipts = createQueue<ChannelsEvents["channels:receipt-changed"]>(timeoutMs);
-  const faults: string[] = [];
-  const ends = new AbortController();
-  const deliveries = watchDeliveries();
-  const { log, lines } = createCapturedLog();
-  let run = (_: Message): Awaitable<void> => undefined;
-  const taking = application((message) => (messages.push(message), run(message)));
-  const candidates: string[] = [];
-  const watch = createListenerWatch();
-  const observed = observeChannels(ports, open, idle, deliveries, watch.begin);
-  const kernel = createKernel<readonly [ReturnType<typeof channels>]>([] as never, {
-    plugins: [...observeTokens(before, candidates), observed, channel, watch.endsBefore(taking)],
-    config,
-    log,
-  });
-  kernel.on(
-    "kernel:fault",
-    ({ plugin, during, message }) => void faults.push(`${plugin} in ${during}: ${message}`),
-  );
-  kernel.on("channels:typing-changed", (event) => typing.push(event));
-  kernel.on("channels:receipt-changed", (event) => receipts.push(event));
-  const services = kernel.services as {
-    readonly channels: Channels;
-    readonly tokens?: Tokens;
-    readonly tokenSecrets?: TokenSecrets;
-  };
-  const begin = <T>(what: string, step: Awaitable<T>): Promise<T> =>
-    withTimeout(timeoutMs, what, Promise.resolve(step));
-  const start = (): Promise<unknown> => begin("the start", kernel.start());
-  const starts = trackStarts(start, watch, ends.signal);
-  await start().catch((error: unknown) => {
-    deliveries.end();
+  const run = new ConformanceRun(options);
+  await run.start().catch((error: unknown) => {
+    run.end();
     throw error;
   });
-
-  return {
-    capabilities: { ...defaultCapabilities, ...capabilities },
-    timeoutMs,
-    get channels() {
-      return services.channels;
-    },
-    ports,
-    get port() {
-      return ports.at(-1)!;
-    },
-    attached: () => open.size,
-    messages,
-    typing,
-    receipts,
-    idle,
-    faults,
-    logged: () => inspect(lines, inspectAll),
-    ...tokenCalls(services, () => ports.at(-1)!.name),
-    candidates: () => candidates,
-    unhandled: deliveries.problem,
-    answerWith: (answer) => void (run = answer),
-    join: async () =>
-      observePeer(await begin("a peer to join", join(services as never)), timeoutMs),
-    intrude: intrude && (() => begin("a stranger", intrude(services as never))),
-    start: async () => void (await start()),
-    ...starts,
-    twin: () => startConformanceRun(options),
-    async stop() {
-      await begin("the stop", kernel.stop({ timeoutMs: timeoutMs * 2 }));
-    },
-    end() {
-      deliveries.end();
-      ends.abort();
-    },
-  };
+  return run;
 }
 
 /**

@@ -1,9 +1,5 @@
 // Rules about messages and signs from peers to the application.
-import { claim, says, to, type ConformanceRule } from "./rule.ts";
-
-const sample = 'Grüße\n  \u{1F600} <b>&amp;\u2028"quoted"\\ ';
-/** Accepted difference between the time of a message and the time of the test. */
-const maxClockDifferenceMs = 3_600_000;
+import { claim, maxClockDifferenceMs, sample, says, to, type ConformanceRule } from "./rule.ts";
 
 export const inboundRules = {
   async "delivers peer messages complete, once, with an id and a time"(run) {
@@ -62,7 +58,7 @@ export const inboundRules = {
     const peer = await run.join();
     if (!peer.reply) return;
     const { id } = await run.channels.send(to(run, peer), { content: "a question" });
-    const seen = await peer.sees("create");
+    const seen = await run.sees(peer, "create");
     await peer.reply(seen.id, "an answer");
     const { inReplyTo } = await run.messages.next("the answer");
     claim(inReplyTo === id, `the answer has inReplyTo "${inReplyTo}" instead of the receipt id`);
@@ -90,7 +86,7 @@ export const inboundRules = {
       () => false,
       () => true,
     );
-    if (!isRejected) await peer.sees("error");
+    if (!isRejected) await run.sees(peer, "error");
   },
 
   async "reports an error if the application fails after it has accepted"(run) {
@@ -102,6 +98,6 @@ export const inboundRules = {
       throw new Error("the application fails");
     });
     await peer.say("hello");
-    await peer.sees("error");
+    await run.sees(peer, "error");
   },
 } satisfies Record<string, ConformanceRule>;

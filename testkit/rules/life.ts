@@ -1,11 +1,12 @@
 // Rules about start and stop, and about peers that join, leave or have no permission.
-import type { ConformanceRun, ObservedPeer } from "../rig.ts";
+import { assertPeer, type ConformanceRun, type Peer } from "../rig.ts";
 import {
   claim,
   mayReject,
   says,
   send,
   settle,
+  shows,
   statusWithoutPeers,
   to,
   writes,
@@ -16,19 +17,19 @@ import {
 const pauseMs = 10;
 
 /** Sends, updates and removes a message, which both clients of a session must see. */
-async function showsToBoth(run: ConformanceRun, ...peers: ObservedPeer[]): Promise<void> {
+async function showsToBoth(run: ConformanceRun, ...peers: Peer[]): Promise<void> {
   const address = to(run, peers[0]!);
   const { id } = await run.channels.send(address, { content: "for both", final: false });
   for (const each of peers) {
-    const { content } = await each.sees("create");
+    const { content } = await run.sees(each, "create");
     claim(content === "for both", `a client of the session saw "${content}"`);
   }
   if (!run.port.update) return;
   await run.channels.update(address, id, { content: "for both of them", final: true });
-  for (const each of peers) await each.sees("update");
+  for (const each of peers) await run.sees(each, "update");
   if (!run.port.remove) return;
   await run.channels.remove(address, id);
-  for (const each of peers) await each.sees("remove");
+  for (const each of peers) await run.sees(each, "remove");
 }
 
 export const lifeRules = {
@@ -36,7 +37,7 @@ export const lifeRules = {
     claim(run.ports.length === 1, `it attached ${run.ports.length} adapters`);
     claim(/^[a-z][a-z0-9_]*$/.test(run.port.name), `"${run.port.name}" is not a name of a channel`);
     await run.stop();
-    claim(run.attached() === 0, "it did not close its inlet");
+    claim(run.attached.size === 0, "it did not close its inlet");
   },
 
   async "rejects peers without permission"(run) {
@@ -57,9 +58,7 @@ export const lifeRules = {
     const [leaving, staying] = [await run.join(), await run.join()];
     await leaving.leave();
     await statusWithoutPeers(run, leaving);
-    await send(run, staying, "still here");
-    const { content } = await staying.sees("create");
-    claim(content === "still here", "the peer that stayed saw another message");
+    await shows(run, staying, "still here", "the peer that stayed saw another message");
     await says(run, staying, "me too");
   },
 
@@ -67,6 +66,7 @@ export const lifeRules = {
     const peer = await run.join();
     if (!peer.another) return;
     const other = await peer.another();
+    assertPeer(other);
     claim(other.session === peer.session, "another() connected a client in another session");
     await showsToBoth(run, peer, other);
     const ids = new Set<string>();
@@ -76,8 +76,7 @@ export const lifeRules = {
     }
     claim(ids.size === 2, "messages of two clients of a session have one id");
     await other.leave();
-    await send(run, peer, "for the rest");
-    claim((await peer.sees("create")).content === "for the rest", "the other client saw another");
+    await shows(run, peer, "for the rest", "the other client saw another");
     await says(run, peer, "still here");
     const isIdle = run.idle.waiting.includes(peer.session);
     claim(!isIdle, "it called sessionIdle() while a client of the session was connected");
@@ -115,8 +114,7 @@ export const lifeRules = {
   },
 
   async "stops despite connections that send nothing"(run) {
-    await run.stop();
-    const idle = await (await run.startTracked()).connectIdle();
+    const idle = await (await run.restartTracked()).connectIdle();
     try {
       await run.join(); // Servers accept in order: they have accepted the idle connections.
       await run.stop();
@@ -126,8 +124,7 @@ export const lifeRules = {
   },
 
   async "leaves nothing open when it stops"(run) {
-    await run.stop();
-    const resources = await run.startTracked();
+    const resources = await run.restartTracked();
     const [leaving, staying] = [await run.join(), await run.join()];
     await says(run, staying, "hello");
     await leaving.leave();
@@ -137,8 +134,7 @@ export const lifeRules = {
   },
 
   async "listens only when the application is ready"(run) {
-    await run.stop();
-    const early = await run.startObserved();
+    const early = await run.restartObserved();
     claim(early.length === 0, `its start() opened ${early.join(", ")}; listen in onReady(step)`);
     await says(run, await run.join(), "now");
   },
@@ -157,18 +153,14 @@ export const lifeRules = {
       const other = await twin.join();
       const pairs = [[run, peer] as const, [twin, other] as const];
       for (const [own, each] of pairs) await says(own, each, `hello from "${each.session}"`);
-      for (const [index, [own, each]] of pairs.entries()) {
-        await send(own, each, `for kernel ${index}`);
-        const { content } = await each.sees("create");
-        claim(content === `for kernel ${index}`, "a peer saw a message of another kernel");
-      }
+      for (const [index, [own, each]] of pairs.entries())
+        await shows(own, each, `for kernel ${index}`, "a peer saw a message of another kernel");
       await other.leave();
     } finally {
       await twin.stop().finally(() => twin.end());
     }
     await says(run, peer, "the other kernel has stopped");
-    await send(run, peer, "still here");
-    claim((await peer.sees("create")).content === "still here", "the peer saw another message");
+    await shows(run, peer, "still here", "the peer saw another message");
     claim(run.messages.waiting.length === 0, "a message of another kernel was delivered");
   },
 
@@ -189,8 +181,7 @@ export const lifeRules = {
   },
 
   async "keeps tokens out of the log"(run) {
-    await run.stop();
-    const wire = await run.startOnWire();
+    const wire = await run.restartOnWire();
     await run.intrude?.().catch(() => undefined);
     await settle();
     wire.take();
@@ -206,7 +197,7 @@ export const lifeRules = {
         socket.destroy();
       }
     // A rejected token may be the right one of another service, or nearly the right one.
-    const secrets = [...run.secrets(), ...run.candidates()].filter(({ length }) => length > 7);
+    const secrets = [...run.secrets(), ...run.candidates].filter(({ length }) => length > 7);
     await run.stop();
     const logged = run.logged();
     claim(!secrets.some((secret) => logged.includes(secret)), "a token is in the log");
@@ -216,7 +207,7 @@ export const lifeRules = {
     const peer = await run.join();
     await says(run, peer, "hello");
     await send(run, peer, "hello");
-    await peer.sees("create");
+    await run.sees(peer, "create");
     await peer.leave();
     await run.stop();
     claim(run.faults.length === 0, run.faults.join(", "));

@@ -1,10 +1,11 @@
 // Rules about messages from the application to peers.
 import { codeOf } from "../../kernel/index.ts";
-import type { ConformanceRun, ObservedPeer } from "../rig.ts";
+import type { ConformanceRun, Peer } from "../rig.ts";
 import {
   claim,
   longText,
   mayReject,
+  sample,
   send,
   showsId,
   statusWithoutPeers,
@@ -16,21 +17,16 @@ import {
 } from "./rule.ts";
 
 const statuses: readonly string[] = ["written", "buffered", "delivered", "undelivered"];
-const sample = 'Grüße\n  \u{1F600} <b>&amp;\u2028"quoted"\\ ';
 /** Length of the long text for a network without a limit. */
 const longLength = 100_000;
 
 /** Collects messages until their texts add up to `text`. @returns The ids of the messages. */
-async function seesInParts(
-  run: ConformanceRun,
-  peer: ObservedPeer,
-  text: string,
-): Promise<string[]> {
+async function seesInParts(run: ConformanceRun, peer: Peer, text: string): Promise<string[]> {
   const parts = new Map<string, string>();
   const { maxTextLength } = run.capabilities;
   const expected = withoutSpace(text);
   for (;;) {
-    const seen = await peer.sees("create", "update");
+    const seen = await run.sees(peer, "create", "update");
     claim(seen.content.length <= maxTextLength, `it sent ${seen.content.length} characters`);
     parts.set(seen.id, seen.content);
     const shown = withoutSpace([...parts.values()].join(""));
@@ -42,27 +38,27 @@ async function seesInParts(
 /** Removes a message, all parts of which the peer must see removed. */
 async function removesParts(
   run: ConformanceRun,
-  peer: ObservedPeer,
+  peer: Peer,
   id: string,
   parts: Set<string>,
 ): Promise<void> {
   if (!run.port.remove) return;
   await run.channels.remove(to(run, peer), id);
-  while (parts.size > 0) parts.delete((await peer.sees("remove")).id);
+  while (parts.size > 0) parts.delete((await run.sees(peer, "remove")).id);
 }
 
 /** Shows a text over the limit by updates, then a short one instead, and removes that. */
-async function replacesInParts(run: ConformanceRun, peer: ObservedPeer, text: string) {
+async function replacesInParts(run: ConformanceRun, peer: Peer, text: string) {
   const { port, channels } = run;
   if (!port.update) return;
   const { id } = await channels.send(to(run, peer), { content: "begun", final: false });
-  await peer.sees("create");
+  await run.sees(peer, "create");
   await channels.update(to(run, peer), id, { content: text });
   const rest = new Set(await seesInParts(run, peer, text));
   await channels.update(to(run, peer), id, { content: "short", final: true });
   if (!port.remove) return;
   while (rest.size > 1) {
-    const seen = await peer.sees("update", "remove");
+    const seen = await run.sees(peer, "update", "remove");
     if (seen.what === "remove") rest.delete(seen.id);
     else claim(seen.content === "short", "a part of a text stays after its update to a short one");
   }
@@ -70,7 +66,7 @@ async function replacesInParts(run: ConformanceRun, peer: ObservedPeer, text: st
 }
 
 /** Does everything that a peer can see, in one session. */
-async function actsIn(run: ConformanceRun, peer: ObservedPeer): Promise<void> {
+async function actsIn(run: ConformanceRun, peer: Peer): Promise<void> {
   const { port, channels, capabilities } = run;
   channels.typing(to(run, peer), true);
   channels.typing(to(run, peer), false);
@@ -93,7 +89,7 @@ export const outboundRules = {
     for (const content of texts) {
       const receipt = await send(run, peer, content);
       claim(statuses.includes(receipt.status), `the receipt says "${receipt.status}"`);
-      const seen = await peer.sees("create");
+      const seen = await run.sees(peer, "create");
       claim(seen.content === content, `the peer saw ${JSON.stringify(seen.content.slice(0, 80))}`);
       claim(
         showsId(run, seen.id, receipt.id),
@@ -110,7 +106,7 @@ export const outboundRules = {
     const { maxTextLength } = run.capabilities;
     const whole = longText(Math.min(longLength, maxTextLength));
     await send(run, peer, whole);
-    const { content } = await peer.sees("create");
+    const { content } = await run.sees(peer, "create");
     claim(content === whole, `the peer saw ${content.length} of ${whole.length} characters`);
     if (maxTextLength >= longLength) return;
     const long = longText(Math.ceil(maxTextLength * 2.5));
@@ -134,7 +130,7 @@ export const outboundRules = {
       ...(kinds && { kind: "thought" }),
       ...(replies && { inReplyTo: id }),
     });
-    const seen = await peer.sees("create");
+    const seen = await run.sees(peer, "create");
     claim(!kinds || seen.kind === "thought", `the peer saw the kind "${seen.kind}"`);
     claim(!replies || seen.inReplyTo === id, `the peer saw inReplyTo "${seen.inReplyTo}"`);
   },
@@ -148,13 +144,13 @@ export const outboundRules = {
       [second, "for the second"],
       [first, "for the first"],
     ] as const) {
-      const { content } = await peer.sees("create");
+      const { content } = await run.sees(peer, "create");
       claim(content === expected, "a peer saw a message of another session");
     }
     await actsIn(run, first);
     await send(run, second, "for the second again");
     for (;;) {
-      const seen = await second.sees("create", "update", "remove", "typing", "error");
+      const seen = await run.sees(second, "create", "update", "remove", "typing", "error");
       if (seen.what === "create" && seen.content === "for the second again") return;
       claim(false, `a peer saw the event "${seen.what}" of another session`);
     }
@@ -168,7 +164,7 @@ export const outboundRules = {
   async "reports only acknowledged messages as delivered"(run) {
     const peer = await run.join();
     const { id, status } = await send(run, peer, "hello");
-    await peer.sees("create");
+    await run.sees(peer, "create");
     const isDelivered = (event: { id: string; status: string }): boolean =>
       event.id === id && event.status === "delivered";
     if (run.capabilities.acknowledgements) {
@@ -183,11 +179,11 @@ export const outboundRules = {
     if (!run.port.update) return;
     const peer = await run.join();
     const { id } = await run.channels.send(to(run, peer), { content: "one", final: false });
-    const first = await peer.sees("create");
+    const first = await run.sees(peer, "create");
     await run.channels.update(to(run, peer), id, { content: "one two" });
     await run.channels.update(to(run, peer), id, { content: "one two three", final: true });
     for (;;) {
-      const seen = await peer.sees("update", "create");
+      const seen = await run.sees(peer, "update", "create");
       const isSame = seen.what === "update" && seen.id === first.id;
       claim(isSame, "the update arrived as another message");
       const isLast = seen.content === "one two three";
@@ -205,9 +201,9 @@ export const outboundRules = {
     if (!run.port.remove) return;
     const peer = await run.join();
     const { id } = await send(run, peer, "to be removed");
-    const created = await peer.sees("create");
+    const created = await run.sees(peer, "create");
     await run.channels.remove(to(run, peer), id);
-    claim((await peer.sees("remove")).id === created.id, "another message was removed");
+    claim((await run.sees(peer, "remove")).id === created.id, "another message was removed");
   },
 
   async "shows typing, and ignores it in sessions without peers"(run) {
@@ -216,7 +212,10 @@ export const outboundRules = {
     run.channels.typing({ ...to(run, peer), session: withoutPeers }, true);
     for (const on of run.capabilities.typingOff ? [true, false] : [true]) {
       run.channels.typing(to(run, peer), on);
-      claim((await peer.sees("typing")).on === on, `typing was not switched ${on ? "on" : "off"}`);
+      claim(
+        (await run.sees(peer, "typing")).on === on,
+        `typing was not switched ${on ? "on" : "off"}`,
+      );
     }
     run.channels.typing(to(run, peer), false);
   },

@@ -1,6 +1,6 @@
 // Rules about questions of the application. Peers with `press` answer them with buttons.
 import type { QuestionOption, QuestionResult } from "../../plugins/channels/index.ts";
-import type { ConformanceRun, ObservedPeer } from "../rig.ts";
+import type { ConformanceRun, Peer } from "../rig.ts";
 import { withTimeout } from "../client.ts";
 import { claim, mayReject, says, send, to, type ConformanceRule } from "./rule.ts";
 
@@ -18,7 +18,7 @@ interface Card {
 }
 
 /** Asks a question, and waits until the peer sees its text. */
-export async function ask(run: ConformanceRun, peer: ObservedPeer, content: string): Promise<Card> {
+export async function ask(run: ConformanceRun, peer: Peer, content: string): Promise<Card> {
   const before = new Set(run.channels.questions(to(run, peer)).map(({ id }) => id));
   const result = run.channels.ask(to(run, peer), {
     kind: "approval",
@@ -26,7 +26,7 @@ export async function ask(run: ConformanceRun, peer: ObservedPeer, content: stri
     options: [allow, deny],
   });
   result.catch(() => undefined);
-  const shown = peer.sees("create").then((seen) => {
+  const shown = run.sees(peer, "create").then((seen) => {
     claim(seen.content.includes(content), `a question was shown as ${JSON.stringify(seen)}`);
     return seen;
   });
@@ -37,11 +37,11 @@ export async function ask(run: ConformanceRun, peer: ObservedPeer, content: stri
 }
 
 /** Denies as the owner does in the dashboard. */
-export const denies = (run: ConformanceRun, peer: ObservedPeer, { question }: Card) =>
+export const denies = (run: ConformanceRun, peer: Peer, { question }: Card) =>
   run.channels.answer(to(run, peer), question, { option: deny.id }, undefined, "dashboard");
 
 /** Presses a button. A press that does not count may reject. */
-export const presses = (peer: ObservedPeer, card: Card, option: QuestionOption): Promise<void> =>
+export const presses = (peer: Peer, card: Card, option: QuestionOption): Promise<void> =>
   mayReject(() => peer.press?.(card.id, option));
 
 /** Waits until a question is settled by a press. */
@@ -53,18 +53,18 @@ async function settled(run: ConformanceRun, { result }: Card): Promise<QuestionR
 }
 
 /** @returns Whether a question is open after the channel has had time for a press. */
-async function staysOpen(run: ConformanceRun, peer: ObservedPeer, { result }: Card) {
+async function staysOpen(run: ConformanceRun, peer: Peer, { result }: Card) {
   await says(run, peer, "a message after the press"); // The channel reads in order.
   const open = new Promise<true>((resolve) => void setTimeout(() => resolve(true), settleMs));
   return Promise.race([result.then(() => false), open]);
 }
 
 /** Reads until a message that is sent now. @returns The texts of the updates before it. */
-async function updatesOf(run: ConformanceRun, peer: ObservedPeer, card: Card): Promise<string[]> {
+async function updatesOf(run: ConformanceRun, peer: Peer, card: Card): Promise<string[]> {
   await send(run, peer, "after the question");
   const updates: string[] = [];
   for (;;) {
-    const seen = await peer.sees("create", "update");
+    const seen = await run.sees(peer, "create", "update");
     if (seen.what === "create" && seen.content === "after the question") return updates;
     if (seen.what === "update" && seen.id === card.id) updates.push(seen.content);
   }
@@ -127,7 +127,7 @@ export const questionRules = {
       options: [allow, deny],
       timeoutMs: 1,
     });
-    const { id } = await peer.sees("create");
+    const { id } = await run.sees(peer, "create");
     const { effect } = await result;
     claim(effect !== "allow", "an expired question allowed what it asked");
     const card = await ask(run, peer, "The next question?");

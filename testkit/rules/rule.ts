@@ -2,13 +2,17 @@
 import type { Socket } from "node:net";
 import { codeOf } from "../../kernel/index.ts";
 import type { Receipt } from "../../plugins/channels/index.ts";
-import type { ConformanceRun, ObservedPeer } from "../rig.ts";
+import type { ConformanceRun, Peer } from "../rig.ts";
 import type { Wire } from "../wire.ts";
 
 /** Throws if the channel breaks the rule; the message says how. */
 export type ConformanceRule = (run: ConformanceRun) => Promise<void>;
 
-type InSession = Pick<ObservedPeer, "session">;
+export const sample = 'Grüße\n  \u{1F600} <b>&amp;\u2028"quoted"\\ ';
+/** Accepted difference between the time of a message and the time of the test. */
+export const maxClockDifferenceMs = 3_600_000;
+
+type InSession = Pick<Peer, "session">;
 
 /** A session that no peer has. */
 export const withoutPeers = "without-peers";
@@ -41,6 +45,17 @@ export async function send(
       "resolve when the channel knows the peer and its session, for example after its handshake",
   );
   return receipt;
+}
+
+/** Sends a text, which must be the next message that the peer sees. */
+export async function shows(
+  run: ConformanceRun,
+  peer: Peer,
+  text: string,
+  problem: string,
+): Promise<void> {
+  await send(run, peer, text);
+  claim((await run.sees(peer, "create")).content === text, problem);
 }
 
 /** Whether a peer sees the message `id` under this id. */
@@ -83,7 +98,7 @@ export const withoutSpace = (text: string): string => text.replace(/\s+/g, "");
 /** Says a text, which must be the next message of the application. */
 export async function says(
   run: ConformanceRun,
-  peer: Pick<ObservedPeer, "say">,
+  peer: Pick<Peer, "say">,
   text: string,
 ): Promise<void> {
   await peer.say(text);

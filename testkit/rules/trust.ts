@@ -1,15 +1,23 @@
 // Rules about what a client may claim: its token, and the fields of its frames.
 import type { Message } from "../../plugins/channels/index.ts";
-import type { ConformanceRun, ObservedPeer } from "../rig.ts";
+import type { ConformanceRun, Peer } from "../rig.ts";
 import type { Wire } from "../wire.ts";
 import { ask, deny, denies, presses } from "./questions.ts";
-import { claim, mayReject, says, settle, trySend, writes, type ConformanceRule } from "./rule.ts";
+import {
+  claim,
+  maxClockDifferenceMs,
+  mayReject,
+  says,
+  settle,
+  trySend,
+  writes,
+  type ConformanceRule,
+} from "./rule.ts";
 
 /** A token that the kit makes; no channel has it. */
 const otherToken = "other-correct-horse-battery-staple";
 const owner = { id: "owner", name: "n".repeat(1_000) };
 const maxNameLength = 256;
-const maxClockDifferenceMs = 3_600_000;
 /** Time for a client whose token is wrong to get through. */
 const refusalMs = 200;
 
@@ -30,7 +38,7 @@ const forgeries = (session: string): Record<string, unknown>[] => [
   { answer: { id: "forged", outcome: "answered" } },
 ];
 
-function checkOrigin(run: ConformanceRun, peer: ObservedPeer, message: Message): void {
+function checkOrigin(run: ConformanceRun, peer: Peer, message: Message): void {
   const { channel, session, sender, protocol, answer, at } = message;
   const problem = "a client chose";
   const isOwn = session === peer.session || run.capabilities.sessionsInFrames;
@@ -48,7 +56,7 @@ function checkOrigin(run: ConformanceRun, peer: ObservedPeer, message: Message):
 /** Says a text with the fields. The channel may reject the frame, or close the connection. */
 async function forges(
   wire: Wire,
-  peer: ObservedPeer,
+  peer: Peer,
   text: string,
   fields: Record<string, unknown>,
 ): Promise<void> {
@@ -64,7 +72,7 @@ async function forges(
 async function forgesAnswer(
   run: ConformanceRun,
   wire: Wire,
-  peer: ObservedPeer,
+  peer: Peer,
   fields: Record<string, unknown>,
 ): Promise<void> {
   if (!run.port.update || !peer.press) return;
@@ -86,22 +94,21 @@ const wrongTokens = (token: string): readonly string[] => [
 ];
 
 /** @returns A peer that connected within a short time after the store rejected its token. */
-async function joinsSoon(run: ConformanceRun): Promise<ObservedPeer | undefined> {
+async function joinsSoon(run: ConformanceRun): Promise<Peer | undefined> {
   let isSettled = false;
   const joined = run
     .join()
     .catch(() => undefined)
     .finally(() => (isSettled = true));
-  const known = run.candidates().length;
+  const known = run.candidates.length;
   const deadline = Date.now() + run.timeoutMs;
-  while (!isSettled && run.candidates().length === known && Date.now() < deadline) await settle();
+  while (!isSettled && run.candidates.length === known && Date.now() < deadline) await settle();
   return Promise.race([joined, settle(refusalMs).then(() => undefined)]);
 }
 
 export const trustRules = {
   async "takes no sender, session or name from the frames of a client"(run) {
-    await run.stop();
-    const wire = await run.startOnWire();
+    const wire = await run.restartOnWire();
     let peer = await run.join();
     const other = await run.join();
     for (const fields of forgeries(other.session)) {
@@ -122,8 +129,7 @@ export const trustRules = {
 
   async "accepts no token but the right one"(run) {
     if (!run.capabilities.authentication) return;
-    await run.stop();
-    const wire = await run.startOnWire();
+    const wire = await run.restartOnWire();
     const peer = await run.join();
     const permission = wire.take().toString("latin1");
     await says(run, peer, "with the right token");
@@ -146,13 +152,12 @@ export const trustRules = {
 
   async "follows a new token, and ends what the old one allowed"(run) {
     if (!run.capabilities.authentication) return;
-    await run.stop();
-    const wire = await run.startOnWire();
+    const wire = await run.restartOnWire();
     const [first, second] = [await run.join(), await run.join()];
     const bytes = wire.take();
     const old = run
       .secrets()
-      .find((secret) => bytes.includes(secret) || run.candidates().includes(secret));
+      .find((secret) => bytes.includes(secret) || run.candidates.includes(secret));
     // Peers do not present the token of the channel.
     if (old === undefined || !(await run.replaceToken(otherToken))) return;
     await settle();
@@ -161,7 +166,8 @@ export const trustRules = {
       const { status } = await trySend(run, peer, "for new clients").catch(() => ({
         status: "undelivered",
       }));
-      const seen = status === "written" ? peer.sees("create").catch(() => undefined) : undefined;
+      const seen =
+        status === "written" ? run.sees(peer, "create").catch(() => undefined) : undefined;
       const isShown = await Promise.race([seen, settle(refusalMs).then(() => undefined)]);
       claim(!isShown, "it showed a message to a client of the token before");
     }
@@ -169,10 +175,10 @@ export const trustRules = {
     claim(!isHeard, "it took a message of a client that has given only the token before");
 
     wire.take();
-    const known = run.candidates().length;
+    const known = run.candidates.length;
     const late = await joinsSoon(run);
     const isNew =
-      wire.take().includes(otherToken) || run.candidates().slice(known).includes(otherToken);
+      wire.take().includes(otherToken) || run.candidates.slice(known).includes(otherToken);
     if (late && !isNew) {
       await mayReject(() => late.say("with the old token"));
       await settle();

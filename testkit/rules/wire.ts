@@ -60,8 +60,7 @@ async function upgrades(run: ConformanceRun, wire: Wire, socket: Socket, permiss
 export const wireRules = {
   async "reads bytes that arrive cut or joined anywhere"(run) {
     for (const mode of ["cut", "joined"] as const) {
-      await run.stop();
-      const wire = await run.startOnWire();
+      const wire = await run.restartOnWire();
       wire.deliver(mode);
       const peer = await run.join();
       const said = texts.filter(({ length }) => length <= run.capabilities.maxTextLength);
@@ -76,8 +75,7 @@ export const wireRules = {
   },
 
   async "reads the bytes of each connection on their own"(run) {
-    await run.stop();
-    const wire = await run.startOnWire();
+    const wire = await run.restartOnWire();
     const peers = [await run.join(), await run.join()];
     wire.deliver("halved");
     const said = texts.filter(({ length }) => length <= run.capabilities.maxTextLength);
@@ -93,8 +91,7 @@ export const wireRules = {
 
   async "takes and shows nothing before a client has permission"(run) {
     if (!run.capabilities.authentication) return;
-    await run.stop();
-    const wire = await run.startOnWire();
+    const wire = await run.restartOnWire();
     const peer = await run.join();
     const permission = wire.take();
     await says(run, peer, "said before the permission");
@@ -104,7 +101,7 @@ export const wireRules = {
       let heard = "";
       for (const socket of sockets) socket.on("data", (bytes) => void (heard += String(bytes)));
       await send(run, peer, "for those with permission");
-      await peer.sees("create");
+      await run.sees(peer, "create");
       await settle();
       const isShown = heard.includes("for those with permission");
       claim(!isShown, "it showed a message to a client that had no permission yet");
@@ -125,8 +122,7 @@ export const wireRules = {
   },
 
   async "bounds what a connection sends without an end"(run) {
-    await run.stop();
-    const wire = await run.startOnWire();
+    const wire = await run.restartOnWire();
     await run.join();
     const permission = wire.take();
     for (const start of [Buffer.alloc(0), permission]) {
