@@ -8,6 +8,7 @@ import { pathToFileURL } from "node:url";
 import { createPrivateFolder } from "../lib/files/index.ts";
 import type { Environment } from "../config/load/index.ts";
 import { openBrowser } from "./desktop.ts";
+import { escapeMarkup } from "./markup.ts";
 
 const fileName = "sign-in.html";
 
@@ -130,17 +131,9 @@ function remove(page: string): void {
   }
 }
 
-const escapes: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
 /** @returns A page that redirects to `link`, sends no referrer and loads nothing. */
 export function pageOf({ href }: URL): string {
-  const url = href.replace(/[&<>"']/g, (character) => escapes[character]!);
+  const url = escapeMarkup(href);
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -1,6 +1,7 @@
 // `doorward client` at a terminal: an interactive conversation.
 import { randomUUID } from "node:crypto";
 import type { ChatQuestion, ChatStateChange } from "../../lib/pico-link/index.ts";
+import { defined } from "../../lib/util.ts";
 import type { PicoLink } from "../../plugins/pico-client/index.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
 import { Stopper } from "./answer-stop.ts";
@@ -15,7 +16,7 @@ import {
   type SessionOptions,
 } from "./session.ts";
 import { Screen } from "./screen.ts";
-import { questionLines, settledLine } from "./question-text.ts";
+import { settledLine, ShownQuestions } from "./question-text.ts";
 
 /** Messages that are being delivered when the user leaves get this long. */
 const drainTimeoutMs = 2_000;
@@ -46,10 +47,10 @@ export async function chat(context: CommandContext, options: ClientArguments): P
       if (!questions.choose(text)) void outbox.send(text);
     },
   });
-  const questions = new ChatQuestions({
-    note: (text) => screen.note(text),
-    link: () => stopper.link,
-  });
+  const questions = new ChatQuestions(
+    (text) => screen.note(text),
+    () => stopper.link,
+  );
   const status = createStatusLine(screen);
   const stopper = new Stopper({
     note: (text) => screen.note(text),
@@ -217,41 +218,23 @@ interface NumberedOption {
   readonly option: string;
 }
 
-interface ChatQuestionsOptions {
-  readonly note: (text: string) => void;
-  readonly link: () => PicoLink | undefined;
-}
-
 /** `/1` chooses the option with the number 1. A number belongs to one question. */
 const choiceForm = /^\/(\d{1,4})(?:\s+(.+))?$/;
 
-class ChatQuestions {
-  private readonly options: ChatQuestionsOptions;
+class ChatQuestions extends ShownQuestions {
   private readonly numbered: NumberedOption[] = [];
-  /** Questions that were shown while they were open. */
-  private readonly shown = new Map<string, ChatQuestion>();
+  private readonly link: () => PicoLink | undefined;
 
-  constructor(options: ChatQuestionsOptions) {
-    this.options = options;
+  constructor(note: (text: string) => void, link: () => PicoLink | undefined) {
+    super(note);
+    this.link = link;
   }
 
-  /** True if the message with this id is a question: its text was shown. */
-  has(id: string): boolean {
-    return this.shown.has(id);
-  }
-
-  /** Shows a question, or how it was settled. */
-  readonly changed = (question: ChatQuestion): void => {
-    const { id, state, settled, options = [] } = question;
-    const { note } = this.options;
-    const before = this.shown.get(id);
-    if (before && state === "settled") return note(settledLine(settled, before.options));
-    if (before || state === "settled") return;
-    this.shown.set(id, question);
+  protected override numberOf({ id, options = [] }: ChatQuestion): number {
     const first = this.numbered.length + 1;
     for (const option of options) this.numbered.push({ question: id, option: option.id });
-    for (const line of questionLines(question, first)) note(line);
-  };
+    return first;
+  }
 
   /** @returns False if the line chooses no option, so that it is a message. */
   choose(line: string): boolean {
@@ -263,10 +246,9 @@ class ChatQuestions {
   }
 
   private async answer({ question, option }: NumberedOption, text?: string): Promise<void> {
-    const { note, link } = this.options;
+    const note = this.write;
     try {
-      const given = { option, ...(text !== undefined && { text }) };
-      const result = await link()?.answer(question, given);
+      const result = await this.link()?.answer(question, defined({ option, text }));
       if (!result) return note("not sent: there is no connection");
       if (result.status === "already")
         return note(`another answer came first: ${settledLine(result.settled)}`);

@@ -1,9 +1,9 @@
 // Decides when a conversation without a terminal is over.
 import type { CommandContext } from "../commands/command.ts";
 import type { ChatMessage } from "../../lib/pico-link/index.ts";
-import type { ServerFrame } from "../../lib/pico-wire/index.ts";
 import type { ExitStatus } from "./exit-status.ts";
 import { forEachLine } from "./lines.ts";
+import { IncompleteReplies } from "./incomplete.ts";
 import { PlainTurns } from "./plain-turns.ts";
 import type { ClientSession } from "./session.ts";
 
@@ -15,108 +15,116 @@ const lingerMs = 300;
  * rejected, and each accepted one has a reply and its end, if the server reports ends. Gives up
  * after `timeoutMs` without activity.
  */
-export interface ReplyTracker {
-  sent(id: string): void;
-  /** The server accepted a message, or never will. */
-  settled(id: string, isAccepted: boolean): void;
-  /** @param inReplyTo - Id of the message it answers, if the server says so. */
-  replied(inReplyTo?: string): void;
-  /** The server reports that the answer to this message has ended. */
-  ended(id: string): void;
-  /** @returns True if the end of an answer that has begun was not reported. */
-  isAnswering(): boolean;
-  /** The server sent anything. */
-  activity(): void;
-  /** The server sent a frame, whose messages are handled afterwards. */
-  frame(frame: ServerFrame): void;
-  /** A reply has grown or is complete. */
-  updated(message: Pick<ChatMessage, "assumed">): void;
-  /** No more messages will be sent. */
-  inputEnded(): void;
-  /** Cancels the timer; later calls start none. */
-  stop(): void;
+export class ReplyTracker {
   /** Resolves with the number of messages without a reply. */
   readonly missing: Promise<number>;
-}
-
-/**
- * @param timeoutMs - Longest wait without activity; 0: no limit.
- * @param reportsEnds - Whether the server reports the ends of answers.
- */
-export function createReplyTracker(timeoutMs: number, reportsEnds: () => boolean): ReplyTracker {
-  const ids = new Set<string>();
+  /** Replies that are not known to be complete. */
+  readonly incomplete = new IncompleteReplies();
+  private readonly ids = new Set<string>();
   /** Messages whose answers have not ended. */
-  const running = new Set<string>();
-  let messages = 0;
-  let replies = 0;
-  let pending = 0;
-  let hasInputEnded = false;
-  let isStopped = false;
-  let timer: NodeJS.Timeout | undefined;
-  let finish: (missing: number) => void;
-  const missing = new Promise<number>((resolve) => {
-    finish = resolve;
+  private readonly running = new Set<string>();
+  private messages = 0;
+  private replies = 0;
+  private pending = 0;
+  /** Messages of the present answer that were counted before the server marked an end. */
+  private countedEarly = 0;
+  private hasInputEnded = false;
+  private isStopped = false;
+  private timer: NodeJS.Timeout | undefined;
+  private finish!: (missing: number) => void;
+  private readonly timeoutMs: number;
+  private readonly reportsEnds: () => boolean;
+  private readonly turns = new PlainTurns(() => {
+    if (!this.reportsEnds()) this.replies += 1 - this.countedEarly;
+    this.countedEarly = 0;
+    this.activity();
   });
 
-  function restartTimer(): void {
-    clearTimeout(timer);
-    if (isStopped || !hasInputEnded || timeoutMs === 0) return;
-    const isComplete = pending === 0 && replies >= messages && !isAnswering();
-    const waitMs = isComplete ? (replies > 0 ? lingerMs : 0) : timeoutMs;
-    timer = setTimeout(() => finish(Math.max(messages - replies, pending)), waitMs);
+  /**
+   * @param timeoutMs - Longest wait without activity; 0: no limit.
+   * @param reportsEnds - Whether the server reports the ends of answers.
+   */
+  constructor(timeoutMs: number, reportsEnds: () => boolean) {
+    this.timeoutMs = timeoutMs;
+    this.reportsEnds = reportsEnds;
+    this.missing = new Promise((resolve) => {
+      this.finish = resolve;
+    });
   }
-  /** Messages of the present answer that were counted before the server marked an end. */
-  let countedEarly = 0;
-  const turns = new PlainTurns(() => {
-    if (!reportsEnds()) replies += 1 - countedEarly;
-    countedEarly = 0;
-    restartTimer();
-  });
-  const isAnswering = (): boolean =>
-    reportsEnds() ? replies > 0 && running.size > 0 : turns.isOpen() && turns.marksEnds();
-  return {
-    missing,
-    isAnswering,
-    sent(id) {
-      ids.add(id);
-      running.add(id);
-      messages++;
-      pending++;
-    },
-    settled(id, isAccepted) {
-      pending--;
-      if (!isAccepted) {
-        messages--;
-        running.delete(id);
-      }
-      restartTimer();
-    },
-    replied(inReplyTo) {
-      const isOurs = inReplyTo === undefined || ids.has(inReplyTo);
-      // Otherwise the end of the answer counts, which may have several messages.
-      const isEarly = !reportsEnds() && !turns.marksEnds();
-      if (isOurs && (reportsEnds() || isEarly)) replies++;
-      if (isOurs && isEarly) countedEarly++;
-      restartTimer();
-    },
-    ended(id) {
-      running.delete(id);
-      restartTimer();
-    },
-    activity: restartTimer,
-    frame: turns.accept,
-    updated({ assumed }) {
-      if (assumed === true) turns.assumeEnd();
-      restartTimer();
-    },
-    inputEnded() {
-      hasInputEnded = true;
-      restartTimer();
-    },
-    stop() {
-      isStopped = true;
-      clearTimeout(timer);
-    },
+
+  sent(id: string): void {
+    this.ids.add(id);
+    this.running.add(id);
+    this.messages++;
+    this.pending++;
+  }
+
+  /** The server accepted a message, or never will. */
+  settled(id: string, isAccepted: boolean): void {
+    this.pending--;
+    if (!isAccepted) {
+      this.messages--;
+      this.running.delete(id);
+    }
+    this.activity();
+  }
+
+  /** @param inReplyTo - Id of the message it answers, if the server says so. */
+  replied(inReplyTo?: string): void {
+    const isOurs = inReplyTo === undefined || this.ids.has(inReplyTo);
+    // Otherwise the end of the answer counts, which may have several messages.
+    const isEarly = !this.reportsEnds() && !this.turns.marksEnds();
+    if (isOurs && (this.reportsEnds() || isEarly)) this.replies++;
+    if (isOurs && isEarly) this.countedEarly++;
+    this.activity();
+  }
+
+  /** The server reports that the answer to this message has ended. */
+  ended(id: string): void {
+    this.running.delete(id);
+    this.activity();
+  }
+
+  /** @returns True if the end of an answer that has begun was not reported. */
+  isAnswering(): boolean {
+    return this.reportsEnds()
+      ? this.replies > 0 && this.running.size > 0
+      : this.turns.isOpen() && this.turns.marksEnds();
+  }
+
+  /** The server sent anything. */
+  readonly activity = (): void => {
+    clearTimeout(this.timer);
+    if (this.isStopped || !this.hasInputEnded || this.timeoutMs === 0) return;
+    const { messages, replies, pending } = this;
+    const isComplete = pending === 0 && replies >= messages && !this.isAnswering();
+    const waitMs = isComplete ? (replies > 0 ? lingerMs : 0) : this.timeoutMs;
+    this.timer = setTimeout(
+      () => this.finish(Math.max(this.messages - this.replies, this.pending)),
+      waitMs,
+    );
+  };
+
+  /** The server sent a frame, whose messages are handled afterwards. */
+  readonly frame = this.turns.accept;
+
+  /** A reply has grown or is complete. */
+  updated(message: ChatMessage): void {
+    this.incomplete.update(message);
+    if (message.assumed === true) this.turns.assumeEnd();
+    this.activity();
+  }
+
+  /** No more messages will be sent. */
+  readonly inputEnded = (): void => {
+    this.hasInputEnded = true;
+    this.activity();
+  };
+
+  /** Cancels the timer; later calls start none. */
+  readonly stop = (): void => {
+    this.isStopped = true;
+    clearTimeout(this.timer);
   };
 }
 

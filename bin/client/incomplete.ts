@@ -3,38 +3,36 @@ import type { ChatEnd, ChatMessage } from "../../lib/pico-link/index.ts";
 import type { Media } from "../../plugins/channels/index.ts";
 import { toMedia } from "./text.ts";
 
-interface Incomplete {
-  update(message: ChatMessage): void;
-  removed(message: { readonly id: string }): void;
-  /** True if the end of a reply was assumed. */
-  assumed(): boolean;
-  /** The replies that have begun and not ended, with the attachments that have arrived. */
-  begun(): readonly BegunReply[];
-}
-
 interface BegunReply extends Pick<ChatMessage, "id" | "content"> {
   readonly media: readonly Media[];
 }
 
-export function createIncomplete(): Incomplete {
-  const open = new Map<string, ChatMessage>();
-  let hasAssumed = false;
-  return {
-    update(message) {
-      if (message.kind !== "text") return;
-      hasAssumed ||= message.assumed === true;
-      if (message.final) open.delete(message.id);
-      else open.set(message.id, message);
-    },
-    removed: ({ id }) => void open.delete(id),
-    assumed: () => hasAssumed,
-    begun: () =>
-      [...open.values()].map(({ id, content, attachments }) => ({
-        id,
-        content,
-        media: attachments.map(toMedia),
-      })),
-  };
+export class IncompleteReplies {
+  private readonly open = new Map<string, ChatMessage>();
+  private hasAssumed = false;
+
+  update(message: ChatMessage): void {
+    if (message.kind !== "text") return;
+    this.hasAssumed ||= message.assumed === true;
+    if (message.final) this.open.delete(message.id);
+    else this.open.set(message.id, message);
+  }
+
+  readonly removed = ({ id }: { readonly id: string }): void => void this.open.delete(id);
+
+  /** True if the end of a reply was assumed. */
+  assumed(): boolean {
+    return this.hasAssumed;
+  }
+
+  /** The replies that have begun and not ended, with the attachments that have arrived. */
+  begun(): readonly BegunReply[] {
+    return [...this.open.values()].map(({ id, content, attachments }) => ({
+      id,
+      content,
+      media: attachments.map(toMedia),
+    }));
+  }
 }
 
 /** Explains that the end of a reply was assumed after this silence. */

@@ -10,8 +10,7 @@ import {
 } from "../../lib/pico-wire/index.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
 import type { ExitStatus } from "./exit-status.ts";
-import { runConversation, createReplyTracker, type ReplyTracker } from "./expectation.ts";
-import { createIncomplete } from "./incomplete.ts";
+import { ReplyTracker, runConversation } from "./expectation.ts";
 import { whenReaderGone } from "./lines.ts";
 import {
   errorReason,
@@ -33,11 +32,8 @@ export async function runJson(context: CommandContext, options: ClientArguments)
     onReply: ({ inReplyTo }) => conversation.tracker.replied(inReplyTo),
     handlers: {
       onFrame: (frame) => conversation.printFrame(frame),
-      onUpdate(message) {
-        conversation.incomplete.update(message);
-        conversation.tracker.updated(message);
-      },
-      onRemoved: conversation.incomplete.removed,
+      onUpdate: (message) => conversation.tracker.updated(message),
+      onRemoved: conversation.tracker.incomplete.removed,
       onEnd: ({ requestId }) => conversation.tracker.ended(requestId),
     },
   });
@@ -54,7 +50,6 @@ const hiddenTypes: readonly string[] = ["pong", "question.ack", "stop.ack"];
 
 class JsonConversation {
   readonly tracker: ReplyTracker;
-  readonly incomplete = createIncomplete();
   /** Set once the session is open. */
   link: ClientSession["link"] | undefined;
   /** Message id -> the payload that is being delivered. */
@@ -66,7 +61,7 @@ class JsonConversation {
   constructor(context: CommandContext, options: ClientArguments) {
     this.context = context;
     this.options = options;
-    this.tracker = createReplyTracker(options.timeoutMs, () => this.link?.reportsEnds() ?? false);
+    this.tracker = new ReplyTracker(options.timeoutMs, () => this.link?.reportsEnds() ?? false);
   }
 
   /** Leaves out errors of pending messages: `send` reports each once, after the last attempt. */
@@ -90,8 +85,8 @@ class JsonConversation {
   }
 
   exitCode(outcome: number | ExitStatus): number {
-    const begun = this.incomplete.begun().length;
-    const isIncomplete = begun > 0 || this.incomplete.assumed();
+    const begun = this.tracker.incomplete.begun().length;
+    const isIncomplete = begun > 0 || this.tracker.incomplete.assumed();
     if (typeof outcome === "object") {
       if (outcome.exit !== exitCodes.done) this.report(outcome.code, outcome.sentence);
       return outcome.exit || (isIncomplete ? exitCodes.incomplete : exitCodes.done);
@@ -113,7 +108,7 @@ class JsonConversation {
       const message = `This client has one conversation, ${current}. Choose another with -session.`;
       this.fail("invalid_session_id", message, id);
     } else if (type === "message.send" || type === "media.send") return this.send(frame, session);
-    else if (type === "ping") this.print({ type: "pong", ...(id !== undefined && { id }) });
+    else if (type === "ping") this.print({ type: "pong", id });
     else if (type === "message.stop") return this.stop(id, frame.payload.request_id, session);
     else if (type === "question.answer") return this.answer(id, frame.payload, session);
     else if (type !== "ack") session.link.typing(type === "typing.start");
@@ -148,37 +143,33 @@ class JsonConversation {
     }
   }
 
-  /** Prints the `stop.ack` with the id of the line. The one of the server has another id. */
-  private async stop(
-    id: string | undefined,
-    requestId: string | undefined,
-    session: ClientSession,
-  ): Promise<void> {
+  /** Prints a response with the id of the line. The one of the server has another id. */
+  private async respond(id: string | undefined, response: () => Promise<object>): Promise<void> {
     try {
-      const results = await session.link.stop(requestId);
-      const stopped = results.map((item) => ({ request_id: item.requestId, status: item.status }));
-      const payload = { ...(id !== undefined && { request_id: id }), stopped };
-      this.print({ type: "stop.ack", payload });
+      this.print(await response());
     } catch (error) {
       const { code, message } = errorReason(error);
       this.fail(code, message, id);
     }
   }
 
-  /** Prints the `question.ack` with the id of the line. */
-  private async answer(
+  private stop(id: string | undefined, requestId: string | undefined, { link }: ClientSession) {
+    return this.respond(id, async () => {
+      const results = await link.stop(requestId);
+      const stopped = results.map((item) => ({ request_id: item.requestId, status: item.status }));
+      return { type: "stop.ack", payload: { request_id: id, stopped } };
+    });
+  }
+
+  private answer(
     id: string | undefined,
     { message_id, ...given }: AnswerPayload,
-    session: ClientSession,
-  ): Promise<void> {
-    const ids = { ...(id !== undefined && { request_id: id }), message_id };
-    try {
-      const result = await session.link.answer(message_id, given);
-      this.print({ type: "question.ack", payload: { ...ids, ...result } });
-    } catch (error) {
-      const { code, message } = errorReason(error);
-      this.fail(code, message, id);
-    }
+    { link }: ClientSession,
+  ) {
+    return this.respond(id, async () => {
+      const result = await link.answer(message_id, given);
+      return { type: "question.ack", payload: { request_id: id, message_id, ...result } };
+    });
   }
 
   private fail(code: string, message: string, id?: string): void {
@@ -187,12 +178,10 @@ class JsonConversation {
   }
 
   private report(code: string, message: string, id?: string): void {
-    this.print({
-      type: "error",
-      payload: { code, message, ...(id !== undefined && { request_id: id }) },
-    });
+    this.print({ type: "error", payload: { code, message, request_id: id } });
   }
 
+  /** Leaves out fields without a value. */
   private print(frame: object): void {
     this.context.out(`${sanitizedJson(frame)}\n`);
   }

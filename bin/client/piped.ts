@@ -3,16 +3,16 @@ import { randomUUID } from "node:crypto";
 import type { ClientSession, SessionOptions } from "./session.ts";
 import { openClientSession, errorReason, type ClientArguments } from "./session.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
-import { runConversation, createReplyTracker } from "./expectation.ts";
-import { assumedSentence, begunSentence, createIncomplete } from "./incomplete.ts";
+import { ReplyTracker, runConversation } from "./expectation.ts";
+import { assumedSentence, begunSentence } from "./incomplete.ts";
 import { whenReaderGone } from "./lines.ts";
 import { ShownQuestions } from "./question-text.ts";
 import { replyText, sanitizeLine } from "./text.ts";
 
 /** Sends each input line as a message and prints the replies. */
 export async function runPiped(context: CommandContext, options: ClientArguments): Promise<number> {
-  const tracker = createReplyTracker(options.timeoutMs, () => session.link.reportsEnds());
-  const incomplete = createIncomplete();
+  const tracker = new ReplyTracker(options.timeoutMs, () => session.link.reportsEnds());
+  const { incomplete } = tracker;
   const say = (text: string): void => context.say(`doorward: ${text}\n`);
   const questions = new ShownQuestions((line) => context.say(`${line}\n`));
   let failures = 0;
@@ -28,7 +28,6 @@ export async function runPiped(context: CommandContext, options: ClientArguments
       onFrame: tracker.frame,
       onUpdate(message) {
         if (questions.has(message.id)) return tracker.activity();
-        incomplete.update(message);
         tracker.updated(message);
         if (message.assumed) say(assumedSentence(options.silenceMs));
       },

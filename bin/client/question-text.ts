@@ -1,36 +1,16 @@
 // Writes questions of the application as text for a terminal.
+import type { ChatQuestion } from "../../lib/pico-link/index.ts";
 import { sanitize, sanitizeLine } from "./text.ts";
 
 /** The parts of a question that a terminal shows. */
-interface ShownQuestion {
-  readonly id: string;
-  readonly content: string;
-  readonly title?: string;
-  readonly options?: readonly {
-    readonly id: string;
-    readonly label: string;
-    readonly description?: string;
-  }[];
-  readonly schema?: unknown;
-  readonly url?: string;
-}
-
-/** How a question was settled. */
-interface ShownSettlement {
-  readonly outcome: string;
-  readonly option?: string;
-  readonly by?: { readonly id: string; readonly name?: string };
-  readonly via: string;
-}
-
-const propertiesOf = (
-  schema: unknown,
-): readonly (readonly [string, { readonly type?: unknown }])[] =>
-  Object.entries((schema as { properties?: object } | undefined)?.properties ?? {});
+type ShownQuestion = Pick<ChatQuestion, "id" | "content" | "title" | "options" | "schema" | "url">;
+type Settlement = ChatQuestion["settled"];
 
 /** @returns The fields of a form with the types of their values. */
-export const formFields = (schema: unknown): ReadonlyMap<string, unknown> =>
-  new Map(propertiesOf(schema).map(([name, { type }]) => [name, type]));
+export function formFields(schema: unknown): ReadonlyMap<string, unknown> {
+  const { properties = {} } = (schema ?? {}) as { properties?: Record<string, { type?: unknown }> };
+  return new Map(Object.entries(properties).map(([name, { type }]) => [name, type]));
+}
 
 /**
  * @param number - Number of the first option; absent: options have no numbers.
@@ -62,10 +42,7 @@ export function questionLines(
 }
 
 /** @returns One line that says how a question was settled, and by whom. */
-export function settledLine(
-  settled: ShownSettlement | undefined,
-  options?: ShownQuestion["options"],
-): string {
+export function settledLine(settled: Settlement, options?: ShownQuestion["options"]): string {
   if (!settled) return "settled";
   const { outcome, option, by, via } = settled;
   const label = options?.find(({ id }) => id === option)?.label ?? option;
@@ -74,16 +51,10 @@ export function settledLine(
   return sanitizeLine(`${what}${who} (${via})`);
 }
 
-/** A question that may be settled. */
-interface ChangedQuestion extends ShownQuestion {
-  readonly state: "open" | "settled";
-  readonly settled?: ShownSettlement;
-}
-
 /** Shows each open question once, and how it was settled. Their texts are not replies. */
 export class ShownQuestions {
-  private readonly write: (line: string) => void;
-  private readonly shown = new Set<string>();
+  protected readonly write: (line: string) => void;
+  private readonly shown = new Map<string, ChatQuestion>();
   private readonly open = new Set<string>();
 
   constructor(write: (line: string) => void) {
@@ -100,16 +71,21 @@ export class ShownQuestions {
     return this.open.size > 0;
   }
 
-  changed(question: ChangedQuestion): void {
-    const { id, state, settled, options } = question;
-    const isKnown = this.shown.has(id);
+  /** @returns The number of the first option of this question. Absent: options have no numbers. */
+  protected numberOf(_question: ChatQuestion): number | undefined {
+    return undefined;
+  }
+
+  readonly changed = (question: ChatQuestion): void => {
+    const { id, state, settled } = question;
+    const known = this.shown.get(id);
     if (state === "settled") {
       this.open.delete(id);
-      if (isKnown) this.write(settledLine(settled, options));
-    } else if (!isKnown) {
-      this.shown.add(id);
+      if (known) this.write(settledLine(settled, known.options));
+    } else if (!known) {
+      this.shown.set(id, question);
       this.open.add(id);
-      for (const line of questionLines(question)) this.write(line);
+      for (const line of questionLines(question, this.numberOf(question))) this.write(line);
     }
-  }
+  };
 }

@@ -4,7 +4,7 @@ import type { ChatEnd } from "../../lib/pico-link/index.ts";
 import {
   assumedSentence,
   begunSentence,
-  createIncomplete,
+  IncompleteReplies,
   endedSentence,
 } from "../client/incomplete.ts";
 import type { ExitStatus } from "../client/exit-status.ts";
@@ -52,7 +52,7 @@ export async function send(context: CommandContext): Promise<number> {
   const { timeoutMs, silenceMs } = options;
   const output = createOutput(context);
   const id = randomUUID();
-  const incomplete = createIncomplete();
+  const incomplete = new IncompleteReplies();
   const timeout = createTimeout(timeoutMs);
   const replies: PrintedReply[] = [];
   const questions = new ShownQuestions((line) => context.say(`${line}\n`));

@@ -1,11 +1,11 @@
 // The service as a launch agent of macOS.
 import { join } from "node:path";
+import { escapeMarkup } from "../markup.ts";
 import type { ServiceManager, ServiceTarget, Step } from "./description.ts";
-import { escapeXml } from "./xml.ts";
 
 function propertyList(label: string, target: ServiceTarget): string {
   const { home, isDefaultHome, node, script } = target;
-  const text = (value: string): string => `<string>${escapeXml(value)}</string>`;
+  const text = (value: string): string => `<string>${escapeMarkup(value)}</string>`;
   const place = isDefaultHome
     ? ""
     : `  <key>EnvironmentVariables</key>

@@ -1,11 +1,11 @@
 // The service as a scheduled task of Windows.
 import { join } from "node:path";
+import { escapeMarkup } from "../markup.ts";
 import type { ServiceManager, ServiceTarget, Step } from "./description.ts";
-import { escapeXml } from "./xml.ts";
 
 /** A task without a stored password: it runs with the rights of the signed-in user. */
 function task({ node, script, env }: ServiceTarget): string {
-  const user = escapeXml([env["USERDOMAIN"], env["USERNAME"]].filter(Boolean).join("\\"));
+  const user = escapeMarkup([env["USERDOMAIN"], env["USERNAME"]].filter(Boolean).join("\\"));
   return `<?xml version="1.0" encoding="UTF-16"?>
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <RegistrationInfo>
@@ -35,8 +35,8 @@ function task({ node, script, env }: ServiceTarget): string {
   </Settings>
   <Actions Context="Author">
     <Exec>
-      <Command>${escapeXml(node)}</Command>
-      <Arguments>"${escapeXml(script)}" -no-browser</Arguments>
+      <Command>${escapeMarkup(node)}</Command>
+      <Arguments>"${escapeMarkup(script)}" -no-browser</Arguments>
     </Exec>
   </Actions>
 </Task>

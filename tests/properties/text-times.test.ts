@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
 import { createRedactor, redactLine } from "../../bin/log/redact.ts";
 import { sanitize, sanitizeLine, width, wrap } from "../../bin/client/text.ts";
-import { escapeXml } from "../../bin/service/xml.ts";
+import { escapeMarkup } from "../../bin/markup.ts";
 import { parseJson } from "../../lib/files/json.ts";
 import { retryAfterMs } from "../../lib/pico-link/dial.ts";
 import { parseCloseReason } from "../../lib/pico-wire/codes.ts";
@@ -94,7 +94,7 @@ const functions: Readonly<Record<string, TextFunction>> = {
   sanitizeLine,
   width,
   wrap: (text) => wrap(text, 80),
-  escapeXml,
+  escapeMarkup,
   browserLabel,
   parseFilter,
   splitMarks: (text) => splitMarks(text, ["a", "*"]),
