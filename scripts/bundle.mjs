@@ -27,15 +27,12 @@ export async function bundleConsole(root, target) {
   const { scripts, styles } = await consoleEntries(root);
   const written = await Promise.all([
     bundleScripts(root, scripts, target),
-    built({
-      absWorkingDir: root,
+    built(root, {
       entryPoints: styles,
       outdir: target,
-      bundle: true,
       external: ["*.woff2"],
       minify: true,
       target: "es2023",
-      logLevel: "warning",
     }),
   ]);
   return written.includes(undefined) ? undefined : written[0];
@@ -92,22 +89,16 @@ async function bundleScripts(root, input, target) {
  */
 export async function bundleDoorways(root, target) {
   const pages = "plugins/dashboard/pages";
-  const result = await built({
-    absWorkingDir: root,
-    entryPoints: ["doorway/sign-in", "doorway/setup"].map((name) => ({
-      in: `${pages}/${name}-script.ts`,
-      out: path.basename(name),
+  return built(root, {
+    entryPoints: ["sign-in", "setup"].map((name) => ({
+      in: `${pages}/doorway/${name}-script.ts`,
+      out: name,
     })),
     outdir: target,
-    bundle: true,
     minify: true,
-    format: "esm",
     platform: "browser",
     target: "es2023",
-    logLevel: "warning",
-    metafile: true,
   });
-  return result?.metafile.outputs;
 }
 
 const node = {
@@ -115,7 +106,6 @@ const node = {
   target: "node20.19",
   // Without this, each use of such an expression compiles it again.
   supported: { "regexp-unicode-property-escapes": true },
-  logLevel: "warning",
 };
 
 /** Bundled packages call `require`, which modules do not have. */
@@ -133,18 +123,11 @@ const requireBanner = {
  * @returns False if there were errors.
  */
 export async function bundleProgram(root, folder) {
-  const shared = {
-    ...node,
-    absWorkingDir: root,
-    outdir: folder,
-    bundle: true,
-    format: "esm",
-    metafile: true,
-  };
   const [entry, start] = await Promise.all([
-    built({ ...shared, ...entryOptions, entryPoints: ["bin/doorward.ts"] }),
-    built({
-      ...shared,
+    built(root, { ...node, ...entryOptions, outdir: folder, entryPoints: ["bin/doorward.ts"] }),
+    built(root, {
+      ...node,
+      outdir: folder,
       entryPoints: ["bin/start.ts"],
       splitting: true,
       chunkNames: "[name]-[hash]",
@@ -154,7 +137,7 @@ export async function bundleProgram(root, folder) {
     }),
   ]);
   if (!entry || !start) return false;
-  await writeNotices(root, folder, sourcesOf(start.metafile.outputs));
+  await writeNotices(root, folder, sourcesOf(start));
   return true;
 }
 
@@ -187,50 +170,40 @@ export async function bundleDashboard(root, target, browser) {
 }
 
 /** Replaces the compiled modules in `target` that export packages by bundles of those packages. */
-async function bundleFramework(root, target) {
-  const result = await built({
+const bundleFramework = (root, target) =>
+  built(root, {
     ...node,
-    absWorkingDir: root,
     entryPoints: ["web-framework", "cookie-format"].map(
       (name) => `plugins/dashboard/server/${name}.ts`,
     ),
     outdir: path.join(target, "server"),
     allowOverwrite: true,
-    bundle: true,
-    format: "esm",
-    metafile: true,
     external: unused,
     minifyWhitespace: true,
     legalComments: "none",
     banner: requireBanner,
   });
-  if (!result) return undefined;
-  return result.metafile.outputs;
-}
 
 /** Replaces the compiled components in `target` by a bundle of `pages/render.tsx`. */
 async function bundleRenderer(root, target) {
   const pages = path.join(target, "pages");
   const compiled = await readdir(pages);
   await Promise.all(compiled.map((name) => rm(path.join(pages, name), { recursive: true })));
-  const result = await built({
+  return built(root, {
     ...node,
-    absWorkingDir: root,
     entryPoints: ["plugins/dashboard/pages/render.tsx"],
-    outdir: path.join(target, "pages"),
-    bundle: true,
-    format: "esm",
-    metafile: true,
+    outdir: pages,
     minifyWhitespace: true,
     legalComments: "none",
   });
-  return result?.metafile.outputs;
 }
 
-/** @returns Undefined after errors, which the bundler has printed. */
-async function built(options) {
+/** @returns The outputs. Undefined after errors, which the bundler has printed. */
+async function built(root, options) {
+  const shared = { absWorkingDir: root, bundle: true, metafile: true, logLevel: "warning" };
   try {
-    return await build(options);
+    const { metafile } = await build({ format: "esm", ...shared, ...options });
+    return metafile.outputs;
   } catch (error) {
     if (!Array.isArray(error.errors)) throw error;
     return undefined;

@@ -195,8 +195,12 @@ export async function checkBudgets(scripts, target) {
           .map((kind) => `${script}: ${kind} ${sizes[kind]} bytes, at most ${limits[kind]}`);
       }),
   );
-  for (const problem of problems.flat()) console.error(`budget exceeded: ${problem}`);
-  return problems.flat().length === 0;
+  return report(problems.flat());
+}
+
+function report(problems) {
+  for (const problem of problems) console.error(`budget exceeded: ${problem}`);
+  return problems.length === 0;
 }
 
 /** Bytes of a first visit to sign-in or setup, with gzip. The font is compressed already. */
@@ -229,9 +233,7 @@ export async function checkDoorwayBudgets(target) {
       .filter(([kind, limit]) => sizes[kind] > limit)
       .map(([kind, limit]) => `${page}: ${kind} ${sizes[kind]} bytes, at most ${limit}`);
   });
-  const found = (await Promise.all(problems)).flat();
-  for (const problem of found) console.error(`budget exceeded: ${problem}`);
-  return found.length === 0;
+  return report((await Promise.all(problems)).flat());
 }
 
 /**

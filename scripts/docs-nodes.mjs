@@ -1,6 +1,27 @@
 // Converts Markdown tokens to the nodes that documentation pages consist of: a text, or
 // `[tag, attributes, ...children]`.
-import { highlight } from "./docs-highlight.mjs";
+import bash from "highlight.js/lib/languages/bash";
+import ini from "highlight.js/lib/languages/ini";
+import javascript from "highlight.js/lib/languages/javascript";
+import json from "highlight.js/lib/languages/json";
+import python from "highlight.js/lib/languages/python";
+import typescript from "highlight.js/lib/languages/typescript";
+import xml from "highlight.js/lib/languages/xml";
+import yaml from "highlight.js/lib/languages/yaml";
+import { createLowlight } from "lowlight";
+
+const lowlight = createLowlight({ bash, ini, javascript, json, python, typescript, xml, yaml });
+
+/** Highlights code while it is built, with the classes of the console. */
+function highlight(language, text) {
+  if (!lowlight.registered(language)) return [text];
+  return lowlight.highlight(language, text).children.map(toNode);
+}
+
+function toNode({ type, value, properties, children }) {
+  if (type === "text") return value;
+  return ["span", { class: properties.className.join(" ") }, ...children.map(toNode)];
+}
 
 /** Ids of the document around the content. */
 const frameIds = new Set(["rail", "top", "main", "bottom", "layers", "data", "end", "content"]);
