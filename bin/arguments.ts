@@ -3,8 +3,7 @@ import { parseArgs } from "node:util";
 import { didYouMean } from "../kernel/index.ts";
 import { defined } from "../lib/util.ts";
 import type { Command } from "./commands/index.ts";
-import type { Options } from "./commands/command.ts";
-import { UsageError } from "./commands/command.ts";
+import { UsageError, type CommandContext, type Options } from "./commands/command.ts";
 
 export { UsageError } from "./commands/command.ts";
 
@@ -28,12 +27,9 @@ export interface LauncherArguments {
 }
 
 /** A command of the table, with its arguments and options. */
-export interface CommandArguments {
+export interface CommandArguments extends Pick<CommandContext, "words" | "values" | "json"> {
   readonly command: "run";
   readonly name: string;
-  readonly words: readonly string[];
-  readonly values: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
-  readonly json: boolean;
 }
 
 const launcherOptions = {

@@ -58,7 +58,7 @@ async function run(given: LauncherArguments | CommandArguments): Promise<number>
 }
 
 async function runCommand(given: CommandArguments, version: string, home: string): Promise<number> {
-  const { name, words, values, json } = given;
+  const { name, values, json } = given;
   const command = await commands[name]!.load();
   let isLost = false;
   // With a full disk the result is lost, which the exit code must show.
@@ -70,9 +70,7 @@ async function runCommand(given: CommandArguments, version: string, home: string
   });
   try {
     const ended = await command({
-      words,
-      values,
-      json,
+      ...given,
       env,
       version,
       home,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { codeOf, didYouMean } from "../../kernel/index.ts";
 import type { TokenRow } from "../../plugins/dashboard/index.ts";
 import { readJson } from "../../lib/files/index.ts";
-import { isObject } from "../../lib/util.ts";
+import { defined, isObject } from "../../lib/util.ts";
 import { exitCodes, printJson, UsageError, type CommandContext } from "./command.ts";
 import { askLauncher, reportRejected } from "./control-client.ts";
 import { readSecret } from "./prompt.ts";
@@ -127,9 +127,9 @@ async function replace(
   value: string | undefined,
   offline: OfflineTokens,
 ): Promise<number> {
-  const grace =
-    context.values["grace"] === undefined ? {} : { grace: Number(context.values["grace"]) };
-  const body = { name, ...(value === undefined ? {} : { token: value }), ...grace };
+  const { grace } = context.values;
+  const seconds = grace === undefined ? undefined : Number(grace);
+  const body = defined({ name, token: value, grace: seconds });
   const answer = await askLauncher<ShownToken>(context, "POST", "token/replace", body);
   // A launcher that does not use the token responds 404; then this process writes the file.
   if (answer && answer.status !== 200 && answer.status !== 404)
@@ -205,17 +205,16 @@ async function offlineTokens({ home, env }: CommandContext): Promise<OfflineToke
     const [own, ...others] = await places(name);
     const variable = form.variable?.(name);
     if (!own && optionalTokens.includes(name)) return [];
-    const doubt = own && tokenWarning(name, own.value);
     return [
-      {
+      defined({
         name,
         source: own?.source ?? "none",
         managedByEnv: own?.source === "env",
-        ...(variable === undefined ? {} : { variable }),
-        ...(own?.changedAt === undefined ? {} : { changedAt: own.changedAt }),
-        ...(doubt ? { concern: doubt } : {}),
+        variable,
+        changedAt: own?.changedAt,
+        concern: own && tokenWarning(name, own.value),
         others: others.map(({ source, value }) => ({ source, same: value === own?.value })),
-      },
+      }),
     ];
   }
 

@@ -2,18 +2,12 @@
 import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Environment } from "../../config/load/index.ts";
 import type { ServiceManager, ServiceTarget } from "./description.ts";
 import { launchd } from "./launchd.ts";
 import { scheduledTask } from "./scheduled-task.ts";
 import { systemd } from "./systemd.ts";
 
-interface TargetOptions {
-  readonly home: string;
-  readonly env: Environment;
-  readonly node: string;
-  readonly script: string;
-}
+type TargetOptions = Pick<ServiceTarget, "home" | "env" | "node" | "script">;
 
 /** @throws an error for a path that could add lines to a file of a service manager. */
 export function serviceTarget({ home, env, node, script }: TargetOptions): ServiceTarget {

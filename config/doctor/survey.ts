@@ -10,7 +10,7 @@ import {
   foreignVariables,
 } from "../foreign/index.ts";
 import { parseBoolean } from "../load/environment.ts";
-import { withoutComments, type Environment } from "../load/index.ts";
+import { valueAt, withoutComments, type Environment } from "../load/index.ts";
 import { defined, isObject } from "../../lib/util.ts";
 import { readHomeVersion, type HomeVersion } from "../home-version.ts";
 
@@ -47,11 +47,8 @@ export interface Survey {
 const builtInTokens = ["launcher", "pico", "pico_client", "openai", "ai_sdk", "ag_ui", "metrics"];
 
 const objectAt = (value: unknown, ...path: string[]): RawSettings => {
-  const found = path.reduce<unknown>(
-    (node, key) => (node as RawSettings | undefined)?.[key],
-    value,
-  );
-  return isObject(found) ? (found as RawSettings) : {};
+  const found = valueAt(value, ...path);
+  return isObject(found) ? found : {};
 };
 
 /** Reads all files and variables once. */

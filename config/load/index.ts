@@ -29,9 +29,8 @@ export interface Places {
   readonly config?: string;
   /** Settings of the command line by section; they override the environment. */
   readonly flags?: Readonly<Record<string, RawSection>>;
-  /** Whether a misspelt section is an error or a warning. @defaultValue `"refuse"` */
-  readonly stray?: "refuse" | "warn";
-  /** Plugins that failed to load. An unknown section may belong to one of them. */
+  /** Plugins that are not loaded. An unknown section may belong to one of them, so it is only a
+   *  warning. */
   readonly failed?: readonly string[];
 }
 
@@ -98,15 +97,7 @@ function mergeSections(under: RawSection, over: RawSection): RawSection {
 
 /** Reads the sections that `plugins` declare from files, environment and flags. */
 export async function load(plugins: readonly AnyPlugin[], places: Places): Promise<Loaded> {
-  const {
-    home,
-    env,
-    brand = "service",
-    config,
-    flags,
-    stray: onStray = "refuse",
-    failed = [],
-  } = places;
+  const { home, env, brand = "service", config, flags, failed = [] } = places;
   const sections = sectionsOf(plugins);
   const fromEnv = readEnvironment(env, variablesOf(sections, brand), brand);
   const launcherFile = join(home, "launcher-config.json");
@@ -154,8 +145,7 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     ...foreignInConfig(configFile, main, declared),
     ...foreignInLauncher(launcherFile, contents.get(launcherFile) ?? {}, declared),
   ];
-  const refuse = onStray === "refuse";
-  const stray = checkUnknownKeys(main, sections, { path: configFile, refuse, failed });
+  const stray = checkUnknownKeys(main, sections, configFile, failed);
   const managed: Sources["managed"] = (section) => fromEnv.managed.get(section) ?? new Map();
   const given: Sources["flags"] = (section) =>
     new Map(Object.keys(flags?.[section] ?? {}).map((field) => [field, `-${field}`]));
@@ -213,7 +203,8 @@ function checkKeys({ section, properties }: SectionInfo, raw: RawSection, path: 
 function checkUnknownKeys(
   content: RawSection,
   sections: readonly SectionInfo[],
-  { path, refuse, failed }: { path: string; refuse: boolean; failed: readonly string[] },
+  path: string,
+  failed: readonly string[],
 ): string[] {
   const owners = failed.length > 0 && `; it may belong to ${failed.join(" or ")}, which failed`;
   const launcher = sections.find(({ section }) => section === "launcher")?.properties ?? {};
@@ -225,7 +216,7 @@ function checkUnknownKeys(
   const judge = (name: string, last: string, alternatives: Iterable<string>): string[] => {
     if (known.has(name) || name === "$schema" || isForeignPath(name)) return [];
     const meant = didYouMean(last, alternatives);
-    if (meant && refuse) throw loadErrors.CONFIG_UNKNOWN_KEY(path, name, meant);
+    if (meant && failed.length === 0) throw loadErrors.CONFIG_UNKNOWN_KEY(path, name, meant);
     const where = Object.hasOwn(launcher, name)
       ? "; it is a setting of launcher-config.json"
       : owners || (meant && `.${meant}`);
@@ -254,3 +245,10 @@ export function withoutComments<T>(value: T): T {
   const entries = Object.entries(value).filter(([key]) => key !== commentKey);
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutComments(inner)])) as T;
 }
+
+/** @returns The value at a path of nested objects; undefined without it. */
+export const valueAt = (content: unknown, ...path: string[]): unknown =>
+  path.reduce<unknown>(
+    (node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
+    content,
+  );

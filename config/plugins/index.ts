@@ -11,8 +11,15 @@ import {
   type Section,
 } from "../../kernel/index.ts";
 import type { PluginView } from "../../plugins/dashboard/index.ts";
-import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
-import { load, loadErrors, suggestOneOf, type Loaded, type Places } from "../load/index.ts";
+import { assertTrusted, readJson, withParentFolders } from "../../lib/files/index.ts";
+import {
+  load,
+  loadErrors,
+  suggestOneOf,
+  withoutComments,
+  type Loaded,
+  type Places,
+} from "../load/index.ts";
 import { sectionsOf, type SectionInfo } from "../load/sections.ts";
 import {
   errorSummary,
@@ -80,17 +87,14 @@ export async function loadWithPlugins(
   options: PluginsOptions,
 ): Promise<Loaded & { readonly found: FoundPlugin[] }> {
   const { builtIn, home, config: file = join(home, "config.json") } = options;
-  // Reads only the list. The settings are read after the plugins are loaded.
-  const { pluginEntries } = await load([], { home, config: file, env: {}, stray: "warn" });
-  const entries = readEntries(pluginEntries, file);
+  const content = withoutComments((await readJson(file))?.value);
+  const entries = readEntries(content?.["plugins"], file);
   if (entries.length > 0) await assertTrusted([...(await withParentFolders(file)), home]);
   const found: FoundPlugin[] = [];
   for (const entry of entries) found.push(await loadEntry(entry, found, options));
   const plugins = found.flatMap(({ plugin }) => plugin ?? []);
-  // An unknown section may belong to a plugin that failed to load, so it is only a warning.
   const failed = found.filter(({ plugin }) => !plugin).map(({ from }) => from);
-  const stray = failed.length > 0 ? "warn" : "refuse";
-  return { ...(await load([...builtIn, ...plugins], { ...options, stray, failed })), found };
+  return { ...(await load([...builtIn, ...plugins], { ...options, failed })), found };
 }
 
 async function loadEntry(
@@ -154,7 +158,8 @@ async function checkSettings(
   others: readonly AnyPlugin[],
   places: Places,
 ): Promise<void> {
-  const { config } = await load([...others, plugin], { ...places, stray: "warn" });
+  const failed = ["a plugin that follows in the list"];
+  const { config } = await load([...others, plugin], { ...places, failed });
   const [{ section, properties }] = sectionsOf([plugin]) as [SectionInfo];
   const own = Object.entries(config[section] ?? {}).filter(([key]) =>
     Object.hasOwn(properties, key),
