@@ -103,13 +103,13 @@ const ageText = (ms: number): string =>
   ms < 60_000 ? `${Math.max(0, Math.round(ms / 1_000))} s` : `${Math.round(ms / 60_000)} min`;
 
 /** Clients that were rejected recently, with the reason. Needs a running launcher. */
-export function rejectedConnectionChecks({ running, now }: Survey): CheckView[] {
-  if (!running) return [];
+export function rejectedClientsCheck({ running, now }: Survey): CheckView | undefined {
+  if (!running) return undefined;
   const own = createCheck("refused-clients", "Rejected clients");
   const recent = running.refusals.filter(
     ({ at, blockedUntil = 0 }) => now - at < recentMs || blockedUntil > now,
   );
-  if (recent.length === 0) return [own.ok("None in the last 10 minutes.")];
+  if (recent.length === 0) return own.ok("None in the last 10 minutes.");
   const latest = recent.slice(0, maxListed);
   const named = latest.map(({ title, detail, at, blockedUntil = 0 }) => {
     const blocked =
@@ -120,10 +120,8 @@ export function rejectedConnectionChecks({ running, now }: Survey): CheckView[] 
   });
   const more = recent.length > maxListed ? ` And ${recent.length - maxListed} more.` : "";
   const fixes = new Set(latest.flatMap(({ fix }) => fix ?? []));
-  return [
-    own.warning(
-      named.join(" ") + more,
-      fixes.size > 0 ? [...fixes].join(" ") : "wait: the block expires by itself",
-    ),
-  ];
+  return own.warning(
+    named.join(" ") + more,
+    fixes.size > 0 ? [...fixes].join(" ") : "wait: the block expires by itself",
+  );
 }

@@ -3,10 +3,10 @@
 import { describeFailure } from "../../lib/files/index.ts";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { envFileMarks } from "../load/env-file-marks.ts";
-import { channelChecks, rejectedConnectionChecks } from "./channel.ts";
+import { channelChecks, rejectedClientsCheck } from "./channel.ts";
 import { fileChecks } from "./files.ts";
 import { networkChecks } from "./network.ts";
-import { pluginChecks, programChecks } from "./plugins.ts";
+import { pluginsCheck, programChecks } from "./plugins.ts";
 import {
   collectSurvey,
   createCheck,
@@ -14,13 +14,15 @@ import {
   type DoctorOptions,
   type Survey,
 } from "./survey.ts";
-import { otherChannelChecks, storeChecks } from "./store.ts";
+import { otherChannelsCheck, storeCheck } from "./store.ts";
 import { tokenChecks } from "./tokens.ts";
-import { versionChecks } from "./version.ts";
+import { versionCheck } from "./version.ts";
 
 export type { CheckView } from "../../plugins/dashboard/index.ts";
 
-type CheckGroup = (found: Survey) => Promise<CheckView[]> | CheckView[];
+/** Undefined: the check does not concern this home. */
+type Checks = CheckView | undefined | readonly (CheckView | undefined)[];
+type CheckGroup = (found: Survey) => Promise<Checks> | Checks;
 
 /**
  * Runs all checks, beginning with the three that explain a rejected token. A check that throws
@@ -30,23 +32,24 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
   const found = await collectSurvey(options);
   const parts: readonly CheckGroup[] = [
     channelChecks,
-    rejectedConnectionChecks,
+    rejectedClientsCheck,
     protocolChecks,
     tokenChecks,
-    environmentChecks,
+    environmentCheck,
     fileChecks,
-    versionChecks,
-    storeChecks,
-    otherChannelChecks,
-    foreignChecks,
+    versionCheck,
+    storeCheck,
+    otherChannelsCheck,
+    foreignCheck,
     networkChecks,
     programChecks,
-    pluginChecks,
+    pluginsCheck,
   ];
   const results: CheckView[] = [];
   for (const checkGroup of parts) {
     try {
-      results.push(...(await checkGroup(found)));
+      const checks = [await checkGroup(found)].flat();
+      results.push(...checks.flatMap((check) => check ?? []));
     } catch (error) {
       const reason = describeFailure(error as Error);
       results.push({
@@ -61,26 +64,24 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
 }
 
 /** Names variables that an env file gave quotation marks or a comment. */
-function environmentChecks({ env }: Survey): CheckView[] {
+function environmentCheck({ env }: Survey): CheckView | undefined {
   const found = envFileMarks(env, "service");
-  if (found.length === 0) return [];
+  if (found.length === 0) return undefined;
   const own = createCheck("environment-values", "Values of environment variables");
   const reason = found
     .map((text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`)
     .join(" ");
-  return [own.warning(reason, "write NAME=value in the env file, without quotes, and restart")];
+  return own.warning(reason, "write NAME=value in the env file, without quotes, and restart");
 }
 
 /** Lists the settings of PicoClaw in files and environment, with what to write instead. */
-function foreignChecks({ foreign }: Survey): CheckView[] {
-  if (foreign.length === 0) return [];
+function foreignCheck({ foreign }: Survey): CheckView | undefined {
+  if (foreign.length === 0) return undefined;
   const own = createCheck("foreign-settings", "Settings of PicoClaw");
-  return [
-    own.warning(
-      foreign.join(" "),
-      "use the named settings of Doorward instead; you can leave the others, they are ignored",
-    ),
-  ];
+  return own.warning(
+    foreign.join(" "),
+    "use the named settings of Doorward instead; you can leave the others, they are ignored",
+  );
 }
 
 /** One check for each protocol that is on. Needs a running launcher. */

@@ -5,8 +5,8 @@ import { isLoopback, loopbackNetworks } from "../../plugins/http/index.ts";
 import { createCheck, listOf, type Survey } from "./survey.ts";
 
 /** Checks the listeners, the allowed origins and the reverse proxies. */
-export async function networkChecks(found: Survey): Promise<CheckView[]> {
-  return [await port(found), publicBind(found), origins(found), proxies(found), ...upgrades(found)];
+export async function networkChecks(found: Survey) {
+  return [await port(found), publicBind(found), origins(found), proxies(found), upgrade(found)];
 }
 
 async function port({ running, launcher }: Survey): Promise<CheckView> {
@@ -92,27 +92,22 @@ function proxies({ launcher, running }: Survey): CheckView {
 }
 
 /** Only a page of the dashboard can test the path through its own proxies. */
-function upgrades({ running }: Survey): CheckView[] {
-  if (running?.upgrade === undefined) return [];
+function upgrade({ running }: Survey): CheckView | undefined {
+  if (running?.upgrade === undefined) return undefined;
   const own = createCheck("proxy-upgrade", "WebSockets pass through the proxy");
-  if (running.upgrade) return [own.ok("This page opened a WebSocket to its own address.")];
+  if (running.upgrade) return own.ok("This page opened a WebSocket to its own address.");
   const { rejection } = running;
   // Without `Upgrade`, the handshake arrives as a plain request.
   if (rejection && rejection.code !== "upgrade_required") {
     const { code, title, fix } = rejection;
-    return [
-      own.failed(
-        `The WebSocket of this page arrived, but the channel rejected it (${code}): ${title}.`,
-        fix ?? `look up "${code}" in docs/errors.md`,
-      ),
-    ];
+    return own.failed(
+      `The WebSocket of this page arrived, but the channel rejected it (${code}): ${title}.`,
+      fix ?? `look up "${code}" in docs/errors.md`,
+    );
   }
-  return [
-    own.failed(
-      "This page could not open a WebSocket to its own address: " +
-        "a proxy drops the header Upgrade.",
-      "proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; " +
-        "(docs/deploy.md)",
-    ),
-  ];
+  return own.failed(
+    "This page could not open a WebSocket to its own address: a proxy drops the header Upgrade.",
+    "proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; " +
+      "(docs/deploy.md)",
+  );
 }

@@ -9,40 +9,33 @@ import { createCheck, type Survey } from "./survey.ts";
  * Checks third-party plugins: their state in a running launcher, otherwise whether their files
  * exist and only the owner can change them. Does not run their code.
  */
-export async function pluginChecks(found: Survey): Promise<CheckView[]> {
+export async function pluginsCheck(found: Survey): Promise<CheckView | undefined> {
   const own = createCheck("plugins", "Third-party plugins");
   const { home, files, plugins: running, pluginEntries } = found;
   if (running) {
-    if (running.length === 0) return [];
+    if (running.length === 0) return undefined;
     const failed = running.filter(({ state }) => state === "failed");
     const others = running.filter((each) => !failed.includes(each));
     const list = others.map(({ name, from, state }) => `${name} (${from}): ${state}`).join(", ");
-    if (failed.length === 0) return [own.ok(`${list}.`)];
+    if (failed.length === 0) return own.ok(`${list}.`);
     const reasons = failed.map(({ from, reason }) => `${from}: failed: ${reason}`);
     const all = [...reasons, ...(list ? [`${list}.`] : [])].join(" ");
-    return [
-      own.failed(
-        all,
-        "fix the named plugin or remove it from plugins in config.json, then restart",
-      ),
-    ];
+    const fix = "fix the named plugin or remove it from plugins in config.json, then restart";
+    return own.failed(all, fix);
   }
   try {
     const entries = readEntries(pluginEntries, files.config);
-    if (entries.length === 0) return [];
+    if (entries.length === 0) return undefined;
     await assertTrusted([...(await withParentFolders(files.config)), home]);
     for (const { from } of entries) await resolvePluginFile(from, home);
-    return [
-      own.ok(
-        `${entries.map(({ from }) => from).join(", ")}: installed, and only you can change them.`,
-      ),
-    ];
+    const names = entries.map(({ from }) => from).join(", ");
+    return own.ok(`${names}: installed, and only you can change them.`);
   } catch (error) {
-    return [
-      own.failed((error as Error).message, "follow the message; startup fails with the same one"),
-    ];
+    return own.failed((error as Error).message, startupFix);
   }
 }
+
+const startupFix = "follow the message; startup fails with the same one";
 
 type RunningProgram = NonNullable<DoctorFacts["program"]>;
 
@@ -52,25 +45,18 @@ const restartFix = "restart the launcher, or undo the edit";
  * Checks the program: its state in a running launcher, and always whether its file exists and only
  * the owner can change it. Starts nothing.
  */
-export async function programChecks(found: Survey): Promise<CheckView[]> {
+export async function programChecks(found: Survey): Promise<(CheckView | undefined)[]> {
+  const { command, check } = await programConfigured(found);
   const { running } = found;
-  const files = await programConfigured(found);
-  if (!running) return files.checks;
-  if (running.program)
-    return [
-      programHealth(running.program),
-      ...ignoredStops(running.program),
-      ...configDiffers(files.command, running.program),
-      ...files.checks,
-    ];
-  if (files.command === undefined) return files.checks;
+  if (!running) return [check];
+  const { program } = running;
+  if (program)
+    return [programHealth(program), ignoredStops(program), configDiffers(command, program), check];
+  if (command === undefined) return [check];
   const own = createCheck("program-running", "The program is running");
-  return [
-    own.warning(
-      "config.json names a program, but the echo is running: an edit takes effect after a restart.",
-      restartFix,
-    ),
-  ];
+  const reason =
+    "config.json names a program, but the echo is running: an edit takes effect after a restart.";
+  return [own.warning(reason, restartFix)];
 }
 
 function programHealth({
@@ -94,37 +80,33 @@ function programHealth({
   return own.ok(`${command} runs as process ${pid} and has not been restarted.`);
 }
 
-function ignoredStops({ stopTimeouts, command, knowsStop }: RunningProgram): CheckView[] {
-  if (stopTimeouts === 0) return [];
+function ignoredStops(program: RunningProgram): CheckView | undefined {
+  const { stopTimeouts, command, knowsStop } = program;
+  if (stopTimeouts === 0) return undefined;
   const own = createCheck("program-stop-timed-out", "The program ends stopped replies");
   const reason = knowsStop ? "" : " It does not announce that it knows the line message.stop.";
   const check = own.warning(
     `${command} has not ended ${stopTimeouts} of the stopped replies in time.${reason}`,
     "restart the program on the page Overview; for its authors: docs/programs.md",
   );
-  return [{ ...check, action: "restart-program" }];
+  return { ...check, action: "restart-program" };
 }
 
-function configDiffers(command: string | undefined, running: RunningProgram): CheckView[] {
-  if (command === undefined || command === running.command) return [];
+function configDiffers(command: string | undefined, running: RunningProgram) {
+  if (command === undefined || command === running.command) return undefined;
   const own = createCheck("program-edited", "config.json names the running program");
-  return [
-    own.warning(`config.json names ${command}, but ${running.command} is running.`, restartFix),
-  ];
+  const reason = `config.json names ${command}, but ${running.command} is running.`;
+  return own.warning(reason, restartFix);
 }
 
 async function programConfigured({ home, env, files, handler }: Survey) {
   const own = createCheck("program", "The program in config.json is executable");
   try {
     const program = await resolveProgram(handler, { home, env, file: files.config });
-    if (!program) return { checks: [] };
+    if (!program) return {};
     const command = program.command.join(" ");
-    return { command, checks: [own.ok(`${command}: found, and only you can change it.`)] };
+    return { command, check: own.ok(`${command}: found, and only you can change it.`) };
   } catch (error) {
-    return {
-      checks: [
-        own.failed((error as Error).message, "follow the message; startup fails with the same one"),
-      ],
-    };
+    return { check: own.failed((error as Error).message, startupFix) };
   }
 }

@@ -50,31 +50,29 @@ async function redisCheck({ home, env, store, running }: Survey): Promise<CheckV
 }
 
 /** Says which channels of other authors are kept; nothing without one. */
-export function otherChannelChecks({ running }: Survey): CheckView[] {
+export function otherChannelsCheck({ running }: Survey): CheckView | undefined {
   const channels = running?.channels ?? [];
-  if (channels.length === 0) return [];
+  if (channels.length === 0) return undefined;
   const own = createCheck("other-channels", "Channels of other authors");
   const list = channels.map(({ name, isKept }) => `${name}: ${isKept ? "kept" : "not kept"}`);
-  return [own.ok(`Conversations of ${list.join(", ")}.`)];
+  return own.ok(`Conversations of ${list.join(", ")}.`);
 }
 
 /** Checks that conversations can be kept on disk, and that only the owner can read them. */
-export async function storeChecks(survey: Survey): Promise<CheckView[]> {
+export async function storeCheck(survey: Survey): Promise<CheckView> {
   const { home, store } = survey;
-  if (store.kind === "redis") return [await redisCheck(survey)];
+  if (store.kind === "redis") return redisCheck(survey);
   const own = createCheck("conversation-store", "Conversations are kept on disk");
   const { kind = "sqlite", path = "" } = store;
   const { problem, notice, fix = "read the log" } = survey.running?.store ?? {};
-  if (problem !== undefined) return [own.failed(problem, fix)];
-  if (notice !== undefined) return [own.warning(notice, fix)];
-  if (kind === "memory") return [own.ok('"store.kind" is memory: nothing is kept after a stop.')];
+  if (problem !== undefined) return own.failed(problem, fix);
+  if (notice !== undefined) return own.warning(notice, fix);
+  if (kind === "memory") return own.ok('"store.kind" is memory: nothing is kept after a stop.');
   if (findSqliteDriver() === undefined)
-    return [
-      own.warning(
-        `Node ${process.versions.node} has no SQLite, so conversations are in memory only.`,
-        "use Node 22.13 or newer, or: npm install @photostructure/sqlite@1",
-      ),
-    ];
+    return own.warning(
+      `Node ${process.versions.node} has no SQLite, so conversations are in memory only.`,
+      "use Node 22.13 or newer, or: npm install @photostructure/sqlite@1",
+    );
   const file = path === "" ? join(home, "state", "conversations.db") : resolve(home, String(path));
   const status = await stat(file).catch(() => undefined);
   const isUsable =
@@ -84,19 +82,17 @@ export async function storeChecks(survey: Survey): Promise<CheckView[]> {
       () => false,
     ));
   if (!isUsable)
-    return [
-      own.failed(
-        `This user cannot read and write ${file}.`,
-        `chown $(id -un) ${file} ${dirname(file)}`,
-      ),
-    ];
+    return own.failed(
+      `This user cannot read and write ${file}.`,
+      `chown $(id -un) ${file} ${dirname(file)}`,
+    );
   try {
     assertStoreFile(file);
   } catch (error) {
-    return [own.failed((error as Error).message, "run that command, or restore a backup")];
+    return own.failed((error as Error).message, "run that command, or restore a backup");
   }
-  if (!status) return [own.ok(`The first start creates ${file}.`)];
+  if (!status) return own.ok(`The first start creates ${file}.`);
   if (process.platform !== "win32" && (status.mode & 0o077) !== 0)
-    return [own.warning(`Other users of this machine can read ${file}.`, `chmod 600 ${file}`)];
-  return [own.ok(`${file} has ${Math.max(1, Math.round(status.size / MiB))} MiB.`)];
+    return own.warning(`Other users of this machine can read ${file}.`, `chmod 600 ${file}`);
+  return own.ok(`${file} has ${Math.max(1, Math.round(status.size / MiB))} MiB.`);
 }

@@ -46,29 +46,27 @@ const changes: readonly Change[] = [
 const listedMs = 30 * 86_400_000;
 
 /** Names what the present version changes for the home. */
-export function versionChecks(found: Survey): CheckView[] {
+export function versionCheck(found: Survey): CheckView | undefined {
   const { version, lastUse, now } = found;
-  if (version === undefined || lastUse === undefined) return [];
+  if (version === undefined || lastUse === undefined) return undefined;
   const own = createCheck("home-version", "The home fits this version");
   const isUpdated = lastUse.version === version && lastUse.since > 0;
   const former = isUpdated ? lastUse.previous : lastUse.version;
   if (former === undefined || (isUpdated && now - lastUse.since > listedMs))
-    return [own.ok(`${version} uses it already.`)];
+    return own.ok(`${version} uses it already.`);
   if (compareVersions(former, version) > 0)
-    return [
-      own.warning(
-        `This home was last used by ${former}, which is newer than ${version}. Files of a newer ` +
-          "version may be rejected.",
-        "update Doorward, or restore the backup of the home",
-      ),
-    ];
+    return own.warning(
+      `This home was last used by ${former}, which is newer than ${version}. Files of a newer ` +
+        "version may be rejected.",
+      "update Doorward, or restore the backup of the home",
+    );
   const texts = changes
     .filter(({ after, applies }) => compareVersions(former, after) <= 0 && applies(found))
     .map(({ text }) => text);
   const used = isUpdated
     ? `This home was used by ${former} until ${new Date(lastUse.since).toISOString().slice(0, 10)}`
     : `This home was last used by ${former}`;
-  if (texts.length === 0) return [own.ok(`${used}; nothing changes for it.`)];
+  if (texts.length === 0) return own.ok(`${used}; nothing changes for it.`);
   const reason = `${used}. ${texts.join(" ")}`;
-  return [isUpdated ? own.ok(reason) : own.warning(reason, "back up the home, then: doorward")];
+  return isUpdated ? own.ok(reason) : own.warning(reason, "back up the home, then: doorward");
 }
