@@ -2,7 +2,6 @@
 import { AsyncResource, createHook, executionAsyncId } from "node:async_hooks";
 import { connect, type Socket } from "node:net";
 import { once } from "node:events";
-import type { AnyPlugin } from "../kernel/index.ts";
 
 /** Type of an async resource -> its name in messages. */
 const names: Readonly<Record<string, string>> = {
@@ -133,30 +132,4 @@ export function trackResources<T>(start: (resources: OpenResources) => T): {
     end: () => void hook.disable(),
   };
   return { result: root.runInAsyncScope(() => start(resources)), resources };
-}
-
-/** Time for a channel to open what it should open later, for example after a DNS lookup. */
-const earlyMs = 25;
-
-/** Compares what listens just before the start of the channel and just after it. */
-export function createListenerWatch() {
-  let before: readonly string[] = [];
-  const watch = {
-    resources: undefined as OpenResources | undefined,
-    early: [] as readonly string[],
-    begin: (): void => void (before = watch.resources?.listeners() ?? []),
-    /** @returns The plugin that starts after the channel. */
-    endsBefore: <P extends AnyPlugin>(plugin: P): P => ({
-      ...plugin,
-      async start(scope: never) {
-        if (watch.resources) {
-          await new Promise((resolve) => void setTimeout(resolve, earlyMs));
-          const known = new Set(before);
-          watch.early = watch.resources.listeners().filter((each) => !known.has(each));
-        }
-        return plugin.start(scope) as never;
-      },
-    }),
-  };
-  return watch;
 }

@@ -15,7 +15,8 @@ import { defaultCapabilities, type ChannelCapabilities } from "./capabilities.ts
 import type { Tokens, TokenSecrets } from "../plugins/token-store/index.ts";
 import { testingErrors } from "./errors.ts";
 import { createQueue, withTimeout, type Queue } from "./client.ts";
-import { createListenerWatch, trackResources, type OpenResources } from "./open-resources.ts";
+import { trackResources, type OpenResources } from "./open-resources.ts";
+import { settle } from "./rules/rule.ts";
 import { tapWire, type Wire } from "./wire.ts";
 import { watchDeliveries } from "./rejected-deliveries.ts";
 
@@ -94,7 +95,10 @@ export class ConformanceRun {
   private readonly ends = new AbortController();
   private readonly deliveries = watchDeliveries();
   private readonly captured = createCapturedLog();
-  private readonly listeners = createListenerWatch();
+  private resources: OpenResources | undefined;
+  /** The servers and UDP sockets before the start of the channel. */
+  private listeners: readonly string[] = [];
+  private early: readonly string[] = [];
 
   constructor(options: ConformanceRunOptions) {
     const { timeoutMs, capabilities } = options;
@@ -164,7 +168,7 @@ export class ConformanceRun {
   async restartTracked(): Promise<OpenResources> {
     await this.stop();
     const { result, resources } = trackResources((opened) => {
-      this.listeners.resources = opened;
+      this.resources = opened;
       return this.start();
     });
     this.ends.signal.addEventListener("abort", resources.end);
@@ -179,7 +183,7 @@ export class ConformanceRun {
    */
   async restartObserved(): Promise<readonly string[]> {
     await this.restartTracked();
-    return this.listeners.early;
+    return this.early;
   }
 
   /** Starts the kernel again, and observes the bytes that the channel receives. */
@@ -236,16 +240,12 @@ export class ConformanceRun {
 
   private createKernel() {
     const { channel, before, config } = this.options;
-    const taking = application((message) => {
-      this.messages.push(message);
-      return this.answer(message);
-    });
     const kernel = createKernel<readonly [ReturnType<typeof channels>]>([] as never, {
       plugins: [
         ...observeTokens(before, this.candidates),
         this.observeChannels(),
         channel,
-        this.listeners.endsBefore(taking),
+        this.observeApplication(),
       ],
       config,
       log: this.captured.log,
@@ -278,8 +278,27 @@ export class ConformanceRun {
       ...real,
       start: async (scope: never) => {
         const offered = await real.start(scope);
-        this.listeners.begin();
+        this.listeners = this.resources?.listeners() ?? [];
         return { channels: { ...offered.channels, attach: attach(offered.channels) } } as never;
+      },
+    };
+  }
+
+  /** An application whose start notes what the channel has opened before. */
+  private observeApplication(): AnyPlugin {
+    const real = application((message) => {
+      this.messages.push(message);
+      return this.answer(message);
+    });
+    return {
+      ...real,
+      start: async (scope: never) => {
+        if (this.resources) {
+          await settle(); // a channel may open something after a DNS lookup
+          const found = this.resources.listeners();
+          this.early = found.filter((each) => !this.listeners.includes(each));
+        }
+        return real.start(scope) as never;
       },
     };
   }

@@ -13,20 +13,6 @@ const joinMs = 10;
 type WireMode = "whole" | "cut" | "joined" | "halved";
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The TCP sockets of the channel under test. */
-export interface Wire {
-  readonly resources: OpenResources;
-  /** Sets the mode of the bytes that arrive from now on. */
-  deliver(mode: WireMode): void;
-  /** Adds these fields to each JSON object that a client sends as a line or as a WebSocket text. */
-  forge(fields: Fields | undefined): void;
-  /** @returns The bytes that arrived since the last call. */
-  take(): Buffer;
-  /** @returns What a listener of the channel threw, if any did. */
-  problem(): string | undefined;
-  end(): void;
-}
-
 type Push = Socket["push"];
 
 /** Adds fields to a JSON object that lacks them. Other texts stay. */
@@ -83,7 +69,7 @@ function tapParser(socket: Socket & { parser?: unknown }): void {
 }
 
 /** Taps the sockets that the tracked channel accepts or opens. */
-export function tapWire(resources: OpenResources): Wire {
+export function tapWire(resources: OpenResources) {
   let mode: WireMode = "whole";
   let arrived: Buffer[] = [];
   let thrown: string | undefined;
@@ -134,16 +120,23 @@ export function tapWire(resources: OpenResources): Wire {
   for (const event of [accepted, opened]) subscribe(event, onSocket);
   return {
     resources,
-    deliver: (next) => void (mode = next),
-    forge: (next) => void (fields = next),
-    take() {
+    /** Sets the mode of the bytes that arrive from now on. */
+    deliver: (next: WireMode): void => void (mode = next),
+    /** Adds these fields to each JSON object that a client sends as a line or WebSocket text. */
+    forge: (next: Fields | undefined): void => void (fields = next),
+    /** @returns The bytes that arrived since the last call. */
+    take(): Buffer {
       const bytes = Buffer.concat(arrived);
       arrived = [];
       return bytes;
     },
+    /** @returns What a listener of the channel threw, if any did. */
     problem: () => thrown,
-    end() {
+    end(): void {
       for (const event of [accepted, opened]) unsubscribe(event, onSocket);
     },
   };
 }
+
+/** The TCP sockets of the channel under test. */
+export type Wire = ReturnType<typeof tapWire>;

@@ -9,7 +9,7 @@ import {
   shows,
   statusWithoutPeers,
   to,
-  writes,
+  writesAlone,
   type ConformanceRule,
 } from "./rule.ts";
 
@@ -94,7 +94,7 @@ export const lifeRules = {
     const deadline = Date.now() + run.timeoutMs;
     while ((await statusWithoutPeers(run, peer)) === "written") {
       claim(Date.now() < deadline, 'a message to a peer that left is reported as "written"');
-      await new Promise((resolve) => void setTimeout(resolve, pauseMs));
+      await settle(pauseMs);
     }
   },
 
@@ -191,11 +191,7 @@ export const lifeRules = {
     await peer.leave();
     const unreadable = Buffer.concat([permission.subarray(0, -1), Buffer.from("}~\n")]);
     for (const before of permission.length > 0 ? [Buffer.alloc(0), permission] : [])
-      for (const socket of await wire.resources.connectIdle()) {
-        for (const bytes of [before, unreadable])
-          if (bytes.length > 0 && !socket.destroyed) await writes(run, wire, socket, bytes);
-        socket.destroy();
-      }
+      await writesAlone(run, wire, [before, unreadable]);
     // A rejected token may be the right one of another service, or nearly the right one.
     const secrets = [...run.secrets(), ...run.candidates].filter(({ length }) => length > 7);
     await run.stop();

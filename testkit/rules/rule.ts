@@ -115,7 +115,7 @@ export const mayReject = async (act: () => unknown): Promise<void> => {
   }
 };
 
-/** Time for the channel to deliver what it has read. */
+/** Time for the channel to deliver what it has read, or to open what it opens. */
 const settleMs = 25;
 
 export const settle = (ms = settleMs): Promise<void> =>
@@ -123,6 +123,7 @@ export const settle = (ms = settleMs): Promise<void> =>
 
 /** Waits until the channel has read the bytes, or has closed the connection. */
 export async function writes(run: ConformanceRun, wire: Wire, socket: Socket, bytes: Buffer) {
+  if (bytes.length === 0 || socket.destroyed) return;
   wire.take();
   let read = 0;
   socket.resume().write(bytes);
@@ -132,4 +133,12 @@ export async function writes(run: ConformanceRun, wire: Wire, socket: Socket, by
     read += wire.take().length;
   }
   await settle();
+}
+
+/** Writes the parts to a new connection of each server, and closes it. */
+export async function writesAlone(run: ConformanceRun, wire: Wire, parts: readonly Buffer[]) {
+  for (const socket of await wire.resources.connectIdle()) {
+    for (const bytes of parts) await writes(run, wire, socket, bytes);
+    socket.destroy();
+  }
 }
