@@ -9,7 +9,7 @@ import { defined } from "../lib/util.ts";
 import { envFileMarks } from "../config/load/env-file-marks.ts";
 import { loadErrors, type Environment } from "../config/load/index.ts";
 import type { Program } from "../plugins/program/index.ts";
-import type { SignInLink, TokenWay } from "../plugins/dashboard/index.ts";
+import type { TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner, isRunning, startFailureSentence } from "./banner.ts";
 import { sanitize } from "./client/text.ts";
@@ -34,7 +34,7 @@ export async function launch(options: LaunchOptions): Promise<number> {
   const log = await openLog(home, options);
   await recordVersion(home, options, log.log);
   let kernel: Launcher | undefined;
-  let shutdownSignal: ShutdownSignal | undefined;
+  let shutdownSignal: ReturnType<typeof waitForShutdown> | undefined;
   const pages = createSignInPages({ home, env });
   try {
     if (options.workers !== undefined) throw loadErrors.WORKERS_REMOVED("-workers");
@@ -184,11 +184,6 @@ function stopTimeoutMs({ services }: Launcher): number {
   return 1_800 + (picoServer?.stopSeconds() ?? 0) * 1_000;
 }
 
-interface ShutdownSignal {
-  readonly code: Promise<number>;
-  hasBegun(): boolean;
-}
-
 /** Stops the kernel at a signal, by the tray, after the end of npm, and with exit code 1 after an
  *  uncaught error, for example of a third-party plugin. A second such event, except SIGHUP, exits
  *  immediately. */
@@ -197,7 +192,7 @@ function waitForShutdown(
   log: LauncherLog,
   quitting: AbortSignal,
   env: Environment,
-): ShutdownSignal {
+) {
   let stopping = false;
   const code = new Promise<number>((done) => {
     const stop = (exitCode: number): void => {
@@ -235,11 +230,6 @@ function runningProtocols({ services }: Launcher): readonly { title: string; url
   return all.flatMap(({ title, url }) => (url === undefined ? [] : { title, url }));
 }
 
-/** Prefers the private host name: the browser sends its cookie to no other local program. */
-function linkToOpen(link: SignInLink, toUrl: (path: string) => URL): URL {
-  return link.privateUrl === undefined ? toUrl(link.path) : new URL(link.privateUrl);
-}
-
 async function printBanner(
   kernel: Launcher,
   home: string,
@@ -252,7 +242,9 @@ async function printBanner(
   const { source } = tokens.info("launcher");
   const state = kernel.state();
   const toUrl = (relative: string): URL => new URL(relative, addresses[0]);
-  const opened = options.browser && (await pages.open(linkToOpen(signInLinks.mint(), toUrl)));
+  const link = options.browser ? signInLinks.mint() : undefined;
+  // The browser sends the cookie of the private host name to no other local program.
+  const opened = link !== undefined && (await pages.open(toUrl(link.privateUrl ?? link.path)));
   const isNew = source === "random" || state === "setup";
   const showsToken = options.console && (isNew || (source === "config" && process.stdout.isTTY));
   const token = showsToken ? tokenSecrets.reveal("launcher") : undefined;

@@ -79,13 +79,13 @@ async function install(
 }
 
 async function uninstall(context: CommandContext, manager: ServiceManager): Promise<number> {
-  const steps = [...manager.uninstall(), ...manager.removed()];
-  if (context.values["print"] === true) return print(context, manager, steps);
+  const { uninstall: before, removed: after = [] } = manager;
+  if (context.values["print"] === true) return print(context, manager, [...before, ...after]);
   if (!existsSync(manager.file)) return report(context, manager, "not installed");
   requireReachable(manager, context);
-  perform(manager.uninstall(), context);
+  perform(before, context);
   await rm(manager.file, { force: true });
-  perform(manager.removed(), context);
+  perform(after, context);
   return report(context, manager, "removed", [`The files in ${context.home} are unchanged.`]);
 }
 

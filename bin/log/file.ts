@@ -14,7 +14,7 @@ export interface RotationOptions {
   readonly keep?: number;
 }
 
-export interface LogFile {
+interface LogFile {
   write(line: string): void;
   close(): void;
 }

@@ -3,7 +3,7 @@
 import { pino, type Level, type Logger } from "pino";
 import { describeFailure } from "../../lib/files/index.ts";
 import { escapeUnsafe } from "../client/text.ts";
-import { openLogFile, type LogFile, type RotationOptions } from "./file.ts";
+import { openLogFile, type RotationOptions } from "./file.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 
 export { createRedactor, redactLine } from "./redact.ts";
@@ -66,7 +66,13 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
       serializers: { error: pino.stdSerializers.err },
       hooks: { streamWrite: (line) => escapeUnsafe(redactor.redact(line)) },
     },
-    outputs(file, shown, followers),
+    {
+      write(line: string): void {
+        file?.write(line);
+        shown?.(line);
+        for (const onLine of followers) onLine(line);
+      },
+    },
   );
   if (opened instanceof Error)
     log.warn({ file: path, reason: describeFailure(opened) }, "the log file cannot be opened");
@@ -85,19 +91,6 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
     close: () => file?.close(),
   };
 }
-
-type Followers = ReadonlySet<(line: string) => void>;
-const outputs = (
-  file: LogFile | undefined,
-  show: ((line: string) => void) | undefined,
-  followers: Followers,
-) => ({
-  write(line: string): void {
-    file?.write(line);
-    show?.(line);
-    for (const onLine of followers) onLine(line);
-  },
-});
 
 function once<T>(run: (value: T) => void): (value: T) => void {
   let done = false;

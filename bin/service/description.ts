@@ -47,9 +47,9 @@ export interface ServiceManager {
    *  @param isChanged - The service must restart, since it may run with the file before. */
   install(isChanged: boolean): readonly Step[];
   /** Stop the service and forget it. The file exists until these have run. */
-  uninstall(): readonly Step[];
+  readonly uninstall: readonly Step[];
   /** Steps after the file was removed. */
-  removed(): readonly Step[];
+  readonly removed?: readonly Step[];
   readonly query: Step;
   /** @returns The state that `query` prints: `active (running)`. Undefined: not known to it. */
   state(result: StepResult): string | undefined;

@@ -80,8 +80,7 @@ export function launchd(target: ServiceTarget): ServiceManager {
       launchctl("enable", service),
       ...(isChanged ? [unload, load] : [{ ...load, mayFail: true }]),
     ],
-    uninstall: () => [unload],
-    removed: () => [],
+    uninstall: [unload],
     query: launchctl("print", service),
     state: ({ code, output }) =>
       code === 0 ? (/^[ \t]*state = (.+)$/m.exec(output)?.[1] ?? "loaded") : undefined,

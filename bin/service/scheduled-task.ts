@@ -61,8 +61,7 @@ export function scheduledTask(target: ServiceTarget): ServiceManager {
       ...(isChanged ? [schtasks("/Create", "/TN", name, "/XML", file, "/F"), end] : []),
       schtasks("/Run", "/TN", name),
     ],
-    uninstall: () => [end, { ...schtasks("/Delete", "/TN", name, "/F"), mayFail: true }],
-    removed: () => [],
+    uninstall: [end, { ...schtasks("/Delete", "/TN", name, "/F"), mayFail: true }],
     query: schtasks("/Query", "/TN", name),
     state: ({ code }) => (code === 0 ? "registered" : undefined),
     hint: target.isDefaultHome

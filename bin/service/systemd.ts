@@ -66,11 +66,8 @@ export function systemd(target: ServiceTarget): ServiceManager {
       systemctl("enable", name),
       systemctl(isChanged ? "restart" : "start", name),
     ],
-    uninstall: () => [systemctl("disable", "--now", name)],
-    removed: () => [
-      systemctl("daemon-reload"),
-      { ...systemctl("reset-failed", name), mayFail: true },
-    ],
+    uninstall: [systemctl("disable", "--now", name)],
+    removed: [systemctl("daemon-reload"), { ...systemctl("reset-failed", name), mayFail: true }],
     query: systemctl("show", name, "--property=ActiveState", "--property=SubState"),
     state({ output }) {
       const read = (key: string) => new RegExp(`^${key}=(.+)$`, "m").exec(output)?.[1];

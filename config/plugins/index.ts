@@ -11,6 +11,7 @@ import {
   type Section,
 } from "../../kernel/index.ts";
 import type { PluginView } from "../../plugins/dashboard/index.ts";
+import { defined } from "../../lib/util.ts";
 import { assertTrusted, readJson, withParentFolders } from "../../lib/files/index.ts";
 import {
   load,
@@ -57,13 +58,7 @@ export function toPluginViews(
     const name = plugin?.name ?? from;
     if (problem !== undefined) return { name, from, required, state: "failed", reason: problem };
     const { phase = "waiting", reason } = plugins.find((each) => each.name === name) ?? {};
-    return {
-      name,
-      from,
-      required,
-      state: stateByPhase[phase],
-      ...(reason === undefined ? {} : { reason }),
-    };
+    return defined({ name, from, required, state: stateByPhase[phase], reason });
   });
 }
 const stateByPhase = {
