@@ -26,14 +26,6 @@ export interface SignInPagesOptions {
   readonly snapFolder?: string;
 }
 
-export interface SignInPages {
-  /** Opens `link` in the user's browser. Resolves with false if no browser could be started or no
-   *  private file could be written; the link is never in an argument list. */
-  open(link: URL): Promise<boolean>;
-  /** Removes pages of this home that are at least this old, also those of other processes. */
-  sweep(olderThanMs: number): void;
-}
-
 interface Parent {
   readonly folder: string;
   /** Prefix of the names of page folders. */
@@ -41,15 +33,18 @@ interface Parent {
 }
 
 /** Creates and removes the pages of one home. Writes nothing before the first `open`. */
-export function createSignInPages(options: SignInPagesOptions): SignInPages {
+export function createSignInPages(options: SignInPagesOptions) {
   const { platform = process.platform, env } = options;
   const parents = parentsOf(options, platform);
   const sweep = (olderThanMs: number): void => {
     for (const parent of parents) sweepIn(parent, olderThanMs);
   };
   return {
+    /** Removes pages of this home that are at least this old, also those of other processes. */
     sweep,
-    async open(link) {
+    /** Opens `link` in the user's browser. Resolves with false if no browser could be started or no
+     *  private file could be written; the link is never in an argument list. */
+    async open(link: URL): Promise<boolean> {
       sweep(unusedMs);
       const page = await write(link, parents, platform);
       if (page === undefined) return false;
@@ -59,6 +54,8 @@ export function createSignInPages(options: SignInPagesOptions): SignInPages {
     },
   };
 }
+
+export type SignInPages = ReturnType<typeof createSignInPages>;
 
 /** Returns the folders to try, best first. */
 function parentsOf(

@@ -64,7 +64,7 @@ export async function chat(context: CommandContext, options: ClientArguments): P
     const opening = openClientSession(context, {
       ...options,
       notice: (text) => screen.note(text),
-      ...createHandlers({ screen, stopper, status, questions, silenceMs: options.silenceMs }),
+      ...createHandlers(screen, stopper, status, questions, options.silenceMs),
     });
     const session = await Promise.race([opening, left]);
     if (!session) return await exitDuringStart(opening, () => screen.close());
@@ -90,22 +90,14 @@ export async function chat(context: CommandContext, options: ClientArguments): P
   }
 }
 
-interface HandlerOptions {
-  readonly screen: Screen;
-  readonly stopper: Stopper;
-  readonly status: ReturnType<typeof createStatusLine>;
-  readonly questions: ChatQuestions;
-  readonly silenceMs: number;
-}
-
 /** Shows what the server sends. */
-function createHandlers({
-  screen,
-  stopper,
-  status,
-  questions,
-  silenceMs,
-}: HandlerOptions): Pick<SessionOptions, "handlers" | "onReply"> {
+function createHandlers(
+  screen: Screen,
+  stopper: Stopper,
+  status: ReturnType<typeof createStatusLine>,
+  questions: ChatQuestions,
+  silenceMs: number,
+): Pick<SessionOptions, "handlers" | "onReply"> {
   return {
     onReply(message) {
       screen.updateReply(message.id, undefined);

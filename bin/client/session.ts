@@ -48,7 +48,7 @@ export async function openClientSession(
   context: CommandContext,
   options: SessionOptions,
 ): Promise<ClientSession> {
-  const { onReply, handlers = {}, notice, url, tokenFile, sessionId, profile, silenceMs } = options;
+  const { onReply, handlers = {}, notice } = options;
   const redactor = createRedactor();
   let end: (exitStatus: ExitStatus) => void;
   const ended = new Promise<ExitStatus>((resolve) => {
@@ -65,6 +65,7 @@ export async function openClientSession(
     if (exitStatus) end(exitStatus);
   }
   const kernel = await createClientOnly({
+    ...options,
     home: context.home,
     env: context.env,
     application: onReply,
@@ -72,8 +73,6 @@ export async function openClientSession(
     log: logFor(context, (text) => notice(sanitizeLine(redactor.redact(text)))),
     handlers: { ...handlers, onState },
     secret: (value) => redactor.add(value),
-    silenceMs,
-    ...defined({ url, tokenFile, sessionId, profile }),
   });
   await kernel.start();
   // Not earlier: a signal must end a waiting start, for example for a token from a pipe.

@@ -191,8 +191,7 @@ export async function unblock(context: CommandContext): Promise<number> {
   if (more.length > 0 || (address !== undefined && isIP(address) === 0)) {
     throw new UsageError('"unblock" takes at most one IP address');
   }
-  const body = address === undefined ? {} : { address };
-  return askAndPrint<{ nodes: number }>(context, ["POST", "unblock", body], ({ nodes }) => {
+  return askAndPrint<{ nodes: number }>(context, ["POST", "unblock", { address }], ({ nodes }) => {
     context.say(`unblocked: ${address ?? "all addresses"}\n`);
     if (nodes > 1) context.say(`${reach}\n`);
   });

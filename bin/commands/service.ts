@@ -199,7 +199,7 @@ function print(
 ): number {
   const commands = steps.map(({ command }) => command.join(" "));
   if (context.json) {
-    printJson(context, { file, ...(content !== undefined && { content }), commands });
+    printJson(context, { file, content, commands });
     return exitCodes.done;
   }
   context.out(`# ${content === undefined ? "Removes" : "Writes"} ${file}\n${content ?? ""}`);

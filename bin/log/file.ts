@@ -14,11 +14,6 @@ export interface RotationOptions {
   readonly keep?: number;
 }
 
-interface LogFile {
-  write(line: string): void;
-  close(): void;
-}
-
 /**
  * Opens a log file (0600, in a folder of 0700). `write` is synchronous, so no line is lost when the
  * process ends. Drops a line that it cannot write and calls `failed`.
@@ -29,7 +24,7 @@ export async function openLogFile(
   path: string,
   failed: (error: Error) => void,
   { maxBytes = 5 * 1024 * 1024, keep = 5 }: RotationOptions = {},
-): Promise<LogFile> {
+) {
   await createPrivateFolder(dirname(path));
   let size = sizeOf(path);
   await restrictSecretFile(path);
@@ -51,13 +46,13 @@ export async function openLogFile(
     }
   };
   return {
-    write(line) {
+    write(line: string): void {
       const bytes = Buffer.from(isLineOpen ? `\n${line}` : line);
       const isFull = size > 0 && size + bytes.length > maxBytes;
       if (isFull && file !== undefined) tryWrite(rotateNow, file, failed);
       if (file !== undefined) tryWrite((to) => append(to, bytes), file, failed);
     },
-    close() {
+    close(): void {
       if (file !== undefined) tryWrite(closeSync, file, failed);
       file = undefined;
     },

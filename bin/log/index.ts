@@ -1,10 +1,10 @@
 // The launcher log: JSON lines in a rotated file, and optionally on a terminal. The redactor
 // processes each complete line once, before any output receives it.
-import { pino, type Level, type Logger } from "pino";
+import { pino, type Level } from "pino";
 import { describeFailure } from "../../lib/files/index.ts";
 import { escapeUnsafe } from "../client/text.ts";
 import { openLogFile, type RotationOptions } from "./file.ts";
-import { createRedactor, type Redactor } from "./redact.ts";
+import { createRedactor } from "./redact.ts";
 
 export { createRedactor, redactLine } from "./redact.ts";
 export { logSource } from "./source.ts";
@@ -27,22 +27,8 @@ export interface LogOptions extends RotationOptions {
   readonly stderr: Terminal;
 }
 
-export interface LauncherLog {
-  /** Implements the kernel's `Log`. */
-  readonly log: Logger;
-  /** Add every token in use. */
-  readonly redactor: Redactor;
-  /** The file in use, if any. */
-  readonly file: string | undefined;
-  /** Writes an unredacted line to the file only. @returns False if there is no file. */
-  firstRun(line: string): boolean;
-  /** Passes every following line to `onLine`, redacted. @returns A function that stops this. */
-  follow(onLine: (line: string) => void): () => void;
-  close(): void;
-}
-
 /** Never rejects: logs one warning if the file cannot be opened or loses lines on a full disk. */
-export async function createLog(options: LogOptions): Promise<LauncherLog> {
+export async function createLog(options: LogOptions) {
   const { level = "info", pretty = false, colours, stdout, stderr, file: path, shows } = options;
   const redactor = createRedactor();
   const warnLostLines = once((error: Error) =>
@@ -77,20 +63,27 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
   if (opened instanceof Error)
     log.warn({ file: path, reason: describeFailure(opened) }, "the log file cannot be opened");
   return {
+    /** Implements the kernel's `Log`. */
     log,
+    /** Add every token in use. */
     redactor,
+    /** The file in use, if any. */
     file: file && path,
-    firstRun(line) {
+    /** Writes an unredacted line to the file only. @returns False if there is no file. */
+    firstRun(line: string): boolean {
       file?.write(`${line}\n`);
       return file !== undefined;
     },
-    follow(onLine) {
+    /** Passes every following line to `onLine`, redacted. @returns A function that stops this. */
+    follow(onLine: (line: string) => void): () => void {
       followers.add(onLine);
       return () => void followers.delete(onLine);
     },
     close: () => file?.close(),
   };
 }
+
+export type LauncherLog = Awaited<ReturnType<typeof createLog>>;
 
 function once<T>(run: (value: T) => void): (value: T) => void {
   let done = false;
