@@ -101,7 +101,7 @@ export function renderPage<K extends keyof PageData>(document: PageDocument<K>):
       <span id="end" hidden />
     </body>,
   );
-  // The browser reads the content of the documentation from the markup.
+  // The browser keeps the content of the documentation as the document has it.
   const forBrowser = page === "docs" ? { ...data, nodes: undefined } : data;
   const json = toScriptText({ site, now, data: forBrowser });
   return text.replace('id="data"></script>', () => `id="data">${json}</script>`);

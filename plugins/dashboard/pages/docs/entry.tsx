@@ -1,12 +1,5 @@
-// Starts a documentation page in the browser. The document already contains the article.
+// Starts a documentation page in the browser.
 import { startPage } from "../start.tsx";
-import { contentId, nodesOf } from "./nodes.tsx";
-import { DocsPage, type DocsData } from "./page.tsx";
+import { DocsPage } from "./page.tsx";
 
-const nodes = nodesOf(document.getElementById(contentId)!);
-
-function HydratedPage({ data }: { readonly data: DocsData }) {
-  return <DocsPage data={{ ...data, nodes }} />;
-}
-
-startPage(HydratedPage);
+startPage(DocsPage);

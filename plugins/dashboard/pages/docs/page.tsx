@@ -1,5 +1,5 @@
 /** Documentation page: contents, search, the article and its headings. @module */
-import type { JSX } from "preact";
+import { h, type ComponentChild, type JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { requestAsOwner } from "../live/owner.ts";
 import { copyText } from "../parts/copy.tsx";
@@ -8,9 +8,12 @@ import { Icon } from "../parts/icon.tsx";
 import { Marked } from "../parts/marked.tsx";
 import { PageHead } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
-import { Content, contentId, type DocNode } from "./nodes.tsx";
 import { findSections, type SearchEntry, wordsOf } from "./search.ts";
 import { base } from "../live/base.ts";
+
+/** A text, or a tag with its attributes and children. */
+type DocNode = string | readonly [tag: string, attributes: DocAttributes, ...DocNode[]];
+type DocAttributes = 0 | Readonly<Record<string, string | number>>;
 
 interface PageLink {
   readonly id: string;
@@ -28,12 +31,11 @@ export interface DocsData {
   readonly next?: PageLink;
   /** URL of the channel; undefined without one. */
   readonly channel?: string;
-  /** The content. The document contains it as markup only, from which the browser reads it. */
-  readonly nodes: readonly DocNode[];
+  /** The content. Only the server has it: the browser keeps the elements of the document. */
+  readonly nodes?: readonly DocNode[] | undefined;
 }
 
 export function DocsPage({ data }: { readonly data: DocsData }): JSX.Element {
-  const { url } = useSite();
   const { title, headings, nodes, channel } = data;
   return (
     <div class="page-in docs">
@@ -41,9 +43,12 @@ export function DocsPage({ data }: { readonly data: DocsData }): JSX.Element {
       <div class="reading">
         <article class="prose" onClick={(event) => void copyFromButton(event, channel)}>
           <PageHead title={title} />
-          <div class="content" id={contentId}>
-            <Content nodes={nodes} url={url} />
-          </div>
+          {nodes ? (
+            <Content nodes={nodes} />
+          ) : (
+            // oxlint-disable-next-line react/no-danger -- without content, nothing is parsed
+            <div class="content" id="content" dangerouslySetInnerHTML={{ __html: "" }} />
+          )}
         </article>
         <Neighbours data={data} />
       </div>
@@ -59,6 +64,27 @@ export function DocsPage({ data }: { readonly data: DocsData }): JSX.Element {
           </ul>
         </nav>
       )}
+    </div>
+  );
+}
+
+/** Links to other pages of the documentation begin with `docs:`. */
+function Content({ nodes }: { readonly nodes: readonly DocNode[] }): JSX.Element {
+  const { url } = useSite();
+  const withBase = (attributes: DocAttributes): object | null => {
+    if (attributes === 0) return null;
+    const { href } = attributes;
+    if (typeof href !== "string" || !href.startsWith("docs:")) return attributes;
+    return { ...attributes, href: url(`/docs/${href.slice("docs:".length)}`) };
+  };
+  const draw = (node: DocNode): ComponentChild => {
+    if (typeof node === "string") return node;
+    const [tag, attributes, ...children] = node;
+    return h(tag, withBase(attributes), children.map(draw));
+  };
+  return (
+    <div class="content" id="content">
+      {nodes.map(draw)}
     </div>
   );
 }
