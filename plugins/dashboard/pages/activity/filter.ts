@@ -1,8 +1,5 @@
 // Reads the filter of the page: words and `key:value` terms that a log line must all match.
-import type { LogLevel, LogLineView } from "../../shared/views.ts";
-
-/** Lowest first. */
-export const levelOrder: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+import { logLevels, type LogLevel, type LogLineView } from "../../shared/views.ts";
 
 interface Term {
   /** Lower case; undefined for a word that may occur anywhere in the line. */
@@ -54,7 +51,7 @@ export const matches = ({ terms }: LogFilter, line: LogLineView): boolean =>
 function matchesTerm({ key, value }: Term, line: LogLineView): boolean {
   if (key === undefined) return textOf(line).includes(value);
   if (key === "text") return line.text.toLowerCase().includes(value);
-  if (key === "level") return levelNames[line.level].some((name) => name.startsWith(value));
+  if (key === "level") return levelNames[line.level].startsWith(value);
   const fields = Object.hasOwn(fieldsByKey, key) ? fieldsByKey[key]! : [key];
   return fields.some((field) => {
     const found = Object.hasOwn(line.fields, field) ? line.fields[field] : undefined;
@@ -62,11 +59,11 @@ function matchesTerm({ key, value }: Term, line: LogLineView): boolean {
   });
 }
 
-const levelNames: Readonly<Record<LogLevel, readonly string[]>> = {
-  debug: ["debug"],
-  info: ["info"],
-  warn: ["warn", "warning"],
-  error: ["error"],
+export const levelNames: Readonly<Record<LogLevel, string>> = {
+  debug: "debug",
+  info: "info",
+  warn: "warning",
+  error: "error",
 };
 
 const plain = (value: unknown): string =>
@@ -91,7 +88,7 @@ export function sourceOf({ fields }: LogLineView): string {
 /** The levels that an address names, for example `error,warn`; undefined if it names none. */
 export function parseLevels(text: string | null): readonly LogLevel[] | undefined {
   const named = (text ?? "").split(",");
-  const found = levelOrder.filter((level) => named.includes(level));
+  const found = logLevels.filter((level) => named.includes(level));
   return found.length > 0 ? found : undefined;
 }
 

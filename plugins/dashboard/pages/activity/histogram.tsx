@@ -14,12 +14,10 @@ interface HistogramProps {
   readonly choose: (minute: number | undefined) => void;
 }
 
-export const minuteLabel = timeOfDay;
-
 const countLabel = ({ at, count, worst }: Minute): string => {
   const lines = count === 1 ? "1 line" : `${count} lines`;
   const note = worst === "error" ? ", with errors" : worst === "warn" ? ", with warnings" : "";
-  return `${minuteLabel(at)}: ${lines}${note}`;
+  return `${timeOfDay(at)}: ${lines}${note}`;
 };
 
 /** A slider over the minutes: arrow keys move, Enter and a click choose, Escape shows all. */
@@ -49,7 +47,7 @@ export function Histogram({ minutes, chosen, choose }: HistogramProps): JSX.Elem
         preserveAspectRatio="none"
         role="slider"
         tabIndex={0}
-        aria-label={histogramSentence(minutes, minuteLabel)}
+        aria-label={histogramSentence(minutes, timeOfDay)}
         aria-valuemin={0}
         aria-valuemax={last}
         aria-valuenow={current}
@@ -80,7 +78,7 @@ export function Histogram({ minutes, chosen, choose }: HistogramProps): JSX.Elem
       <div class="axis" aria-hidden="true">
         {Array.from({ length: axisLabels }, (_, index) => (
           <span key={index}>
-            {minuteLabel(minutes[Math.round((index * last) / (axisLabels - 1))]!.at)}
+            {timeOfDay(minutes[Math.round((index * last) / (axisLabels - 1))]!.at)}
           </span>
         ))}
       </div>

@@ -8,7 +8,7 @@ import { CopyButton } from "../parts/copy.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { dateAndTime, formatCount } from "../../shared/format.ts";
 import { Marked } from "../parts/marked.tsx";
-import { reasonOf, sourceOf } from "./filter.ts";
+import { levelNames, reasonOf, sourceOf } from "./filter.ts";
 import type { NumberedLine } from "./lines.ts";
 
 export const levelTones: Readonly<Record<LogLevel, string>> = {
@@ -16,12 +16,6 @@ export const levelTones: Readonly<Record<LogLevel, string>> = {
   warn: "warn",
   info: "ok",
   debug: "off",
-};
-const levelNames: Readonly<Record<LogLevel, string>> = {
-  error: "error",
-  warn: "warning",
-  info: "info",
-  debug: "debug",
 };
 
 /** Actions of a line on the page. */

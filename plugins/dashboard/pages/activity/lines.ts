@@ -1,5 +1,5 @@
 // Keeps the newest log lines with their numbers, and counts them for the histogram.
-import type { LogLevel, LogLineView } from "../../shared/views.ts";
+import { logLevels, type LogLevel, type LogLineView } from "../../shared/views.ts";
 
 /** A line of the page. */
 export interface NumberedLine extends LogLineView {
@@ -24,25 +24,6 @@ export function idOf({ at, text, fields }: LogLineView): string {
     hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193);
   }
   return `${at}-${(hash >>> 0).toString(36)}`;
-}
-
-interface Numbering {
-  /** Numbers a line. */
-  number(line: LogLineView): NumberedLine;
-  /** Makes the mark of lines that were left out. */
-  skip(count: number, at: number): NumberedLine;
-}
-
-/** Numbers lines in the order of their arrival. */
-export function createNumbering(): Numbering {
-  let next = 0;
-  return {
-    number: (line) => ({ ...line, seq: next++, id: idOf(line) }),
-    skip(skipped, at) {
-      const seq = next++;
-      return { at, level: "info", text: "", fields: {}, seq, id: `skipped-${seq}`, skipped };
-    },
-  };
 }
 
 /** Groups lines of any order by their numbers, so that a new line changes one chunk only. */
@@ -87,7 +68,7 @@ export function histogramOf(lines: readonly LogLineView[], now: number): readonl
     const index = Math.floor(at / minuteMs) - first;
     if (index < 0 || index >= length) continue;
     counts[index]! += 1;
-    if (ranks[level] > ranks[worst[index]!]) worst[index] = level;
+    if (logLevels.indexOf(level) > logLevels.indexOf(worst[index]!)) worst[index] = level;
   }
   return counts.map((count, index) => ({
     at: (first + index) * minuteMs,
@@ -95,8 +76,6 @@ export function histogramOf(lines: readonly LogLineView[], now: number): readonl
     worst: worst[index]!,
   }));
 }
-
-const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
 /** Says in one sentence what the histogram shows. */
 export function histogramSentence(

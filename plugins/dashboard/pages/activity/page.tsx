@@ -1,16 +1,15 @@
 /** Activity page: the log with filter, levels, histogram and following. @module */
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { LogLevel } from "../../shared/views.ts";
+import { logLevels, type LogLevel } from "../../shared/views.ts";
 import { addShortcuts } from "../frame/shortcuts.ts";
 import { second, serverNow } from "../live/clock.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { Search } from "../parts/field.tsx";
 import { Empty, PageHead, Problem, Skeleton } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
-import { formatCount } from "../../shared/format.ts";
+import { formatCount, timeOfDay } from "../../shared/format.ts";
 import {
-  levelOrder,
   type LogFilter,
   matches,
   parseFilter,
@@ -18,7 +17,7 @@ import {
   searchText,
   withTerm,
 } from "./filter.ts";
-import { Histogram, minuteLabel } from "./histogram.tsx";
+import { Histogram } from "./histogram.tsx";
 import { levelTones, Line, type LineActions } from "./line.tsx";
 import {
   histogramOf,
@@ -39,7 +38,7 @@ export function ActivityPage({ data }: { readonly data: ActivityData }): JSX.Ele
   const [isPaused, setPaused] = useState(false);
   const [isScrolled, setScrolled] = useState(false);
   const log = useLog({
-    level: levelOrder.find((level) => query.levels.includes(level)) ?? "error",
+    level: logLevels.find((level) => query.levels.includes(level)) ?? "error",
     text: searchText(query.settled),
     isFollowing: !isPaused && !isScrolled,
   });
@@ -183,7 +182,7 @@ function Tools({ query, lines }: ToolsProps): JSX.Element {
         })}
         {query.minute !== undefined && (
           <Button compact icon="x" onClick={() => query.setMinute(undefined)}>
-            Only {minuteLabel(query.minute)}
+            Only {timeOfDay(query.minute)}
           </Button>
         )}
       </div>

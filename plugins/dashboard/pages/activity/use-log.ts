@@ -5,7 +5,7 @@ import type { ApiError } from "../live/api.ts";
 import { serverNow } from "../live/clock.ts";
 import { load } from "../live/owner.ts";
 import { setStreamQuery, subscribe } from "../live/stream.ts";
-import { createNumbering, maxLines, type NumberedLine } from "./lines.ts";
+import { idOf, maxLines, type NumberedLine } from "./lines.ts";
 
 /** The log as the page shows it. */
 export interface Log {
@@ -59,13 +59,19 @@ export function useLog({ level, text, isFollowing }: LogOptions): Log {
   return { ...state, refresh: source.refresh };
 }
 
-/** Merges streamed lines with loaded ones, since both can contain the same line. */
+/**
+ * Shows each line once. Stream and responses can contain the same line and can arrive in any order;
+ * a response created before a streamed line must not remove that line.
+ */
 class LogLines {
-  private readonly numbering = createNumbering();
-  private readonly merger = mergeSources<LogLineView>(maxLines);
   private readonly show: (change: Partial<Omit<Log, "refresh">>) => void;
+  private nextSeq = 0;
   private lines: readonly NumberedLine[] = [];
   private waiting: NumberedLine[] = [];
+  /** The lines streamed since the start of each request that is under way. */
+  private readonly streamed = new Set<LogLineView[]>();
+  /** JSON of lines of the last response that the stream has not delivered yet -> their number. */
+  private expected = new Map<string, number>();
   private query = "";
   private shownQuery = "";
   private skipped = 0;
@@ -85,28 +91,36 @@ class LogLines {
 
   readonly refresh = async (): Promise<ApiError | undefined> => {
     const { query } = this;
-    const position = this.merger.beginRequest();
+    const streamed: LogLineView[] = [];
+    this.streamed.add(streamed);
     const error = await load<LogView>(`/api/log?${query}`, ({ lines }) => {
       this.isBehind = !this.isFollowing && query === this.shownQuery;
       if (this.isBehind) return;
       this.shownQuery = query;
-      const later = this.merger.mergeResponse(position, lines);
-      this.lines = [...lines, ...later].slice(-maxLines).map(this.numbering.number);
+      this.expected = new Map();
+      for (const key of lines.map((line) => JSON.stringify(line)))
+        this.expected.set(key, (this.expected.get(key) ?? 0) + 1);
+      const later = streamed.filter((line) => !this.takeExpected(line));
+      this.lines = [...lines, ...later].slice(-maxLines).map((line) => this.number(line));
       this.waiting = [];
       this.skipped = 0;
       this.show({ lines: this.lines, held: 0, skipped: 0 });
     });
+    this.streamed.delete(streamed);
     this.show({ error });
     return error;
   };
 
   readonly add = (line: LogLineView): void => {
-    if (this.merger.acceptStreamed(line)) this.push(this.numbering.number(line));
+    if (this.takeExpected(line)) return;
+    for (const streamed of this.streamed) streamed.push(line);
+    this.push(this.number(line));
   };
 
-  skip(count: number): void {
-    this.skipped += count;
-    this.push(this.numbering.skip(count, serverNow()));
+  skip(skipped: number): void {
+    this.skipped += skipped;
+    const mark = this.number({ at: serverNow(), level: "info", text: "", fields: {} });
+    this.push({ ...mark, id: `skipped-${mark.seq}`, skipped });
   }
 
   follow(isFollowing: boolean): void {
@@ -114,6 +128,18 @@ class LogLines {
     if (!isFollowing) return;
     if (this.isBehind) void this.refresh();
     else this.schedule();
+  }
+
+  private number(line: LogLineView): NumberedLine {
+    return { ...line, seq: this.nextSeq++, id: idOf(line) };
+  }
+
+  /** @returns False if the last response did not contain the line. */
+  private takeExpected(line: LogLineView): boolean {
+    const key = JSON.stringify(line);
+    const left = this.expected.get(key) ?? 0;
+    if (left > 0) this.expected.set(key, left - 1);
+    return left > 0;
   }
 
   private push(line: NumberedLine): void {
@@ -135,51 +161,4 @@ class LogLines {
       this.show({ lines: this.lines, held: 0, skipped });
     });
   }
-}
-
-/**
- * Shows each item once. Stream and responses can contain the same item and can arrive in any order;
- * a response created before a streamed item must not remove that item.
- */
-interface SourceMerger<T> {
-  /** Call before a request. Pass the result to `mergeResponse`. */
-  beginRequest(): number;
-  /** @returns The items streamed since the request that the response does not contain. */
-  mergeResponse(position: number, items: readonly T[]): T[];
-  /** @returns False if the last response already contained the streamed item. */
-  acceptStreamed(item: T): boolean;
-}
-
-/**
- * Creates a merger. Two items are equal if their JSON is equal.
- *
- * @param maxItems - Number of streamed items to keep for responses that are under way.
- */
-function mergeSources<T>(maxItems: number): SourceMerger<T> {
-  const streamed: T[] = [];
-  let streamedCount = 0;
-  /** Items of the last response that the stream has not delivered yet, with their number. */
-  let expected = new Map<string, number>();
-  const takeExpected = (item: T): boolean => {
-    const key = JSON.stringify(item);
-    const left = expected.get(key) ?? 0;
-    if (left > 0) expected.set(key, left - 1);
-    return left > 0;
-  };
-  return {
-    beginRequest: () => streamedCount,
-    mergeResponse(position, items) {
-      expected = new Map();
-      for (const key of items.map((item) => JSON.stringify(item)))
-        expected.set(key, (expected.get(key) ?? 0) + 1);
-      const since = streamed.slice(Math.max(0, streamed.length - (streamedCount - position)));
-      return since.filter((item) => !takeExpected(item));
-    },
-    acceptStreamed(item) {
-      if (takeExpected(item)) return false;
-      streamedCount += 1;
-      if (streamed.push(item) > maxItems) streamed.shift();
-      return true;
-    },
-  };
 }
