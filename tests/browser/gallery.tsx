@@ -13,7 +13,7 @@ import { setStreamQuery } from "../../plugins/dashboard/pages/live/stream.ts";
 import { Button, IconButton, LinkButton } from "../../plugins/dashboard/pages/parts/button.tsx";
 import { Copyable, CopyButton, copyText } from "../../plugins/dashboard/pages/parts/copy.tsx";
 import { Code, Highlighted } from "../../plugins/dashboard/pages/parts/code.tsx";
-import { Field, Search, Secret, Switch } from "../../plugins/dashboard/pages/parts/field.tsx";
+import { Search, Secret, Switch } from "../../plugins/dashboard/pages/parts/field.tsx";
 import { Menu } from "../../plugins/dashboard/pages/parts/menu.tsx";
 import { Qr } from "../../plugins/dashboard/pages/parts/qr.tsx";
 import { Segment } from "../../plugins/dashboard/pages/parts/segment.tsx";
@@ -121,9 +121,6 @@ function Fields({ say }: { readonly say: (text: string) => void }) {
         ]}
       />
       <Search label="Filter parts" onText={(text) => say(`filter: ${text}`)} />
-      <Field id="port" label="Port" hint="A TCP port." problem="Enter a number from 1 to 65,535.">
-        {(attributes) => <input class="input" {...attributes} value="0" />}
-      </Field>
       <div class="field">
         <label for="token">Token</label>
         <Secret id="token" secret="token" />

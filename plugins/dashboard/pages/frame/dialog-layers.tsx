@@ -25,12 +25,12 @@ export function DialogLayers(): JSX.Element {
       {layer.value === "more" && <MoreSheet />}
       {layer.value === "shortcuts" && <ShortcutSheet />}
       {layer.value === "palette" && <Palette />}
-      {openDialogs.value.map(({ id, confirmation, token }) =>
-        confirmation ? (
-          <ConfirmDialog key={id} {...confirmation} />
-        ) : token ? (
-          <TokenDialog key={id} {...token} />
-        ) : null,
+      {openDialogs.value.map(({ id, question, done }) =>
+        "send" in question ? (
+          <TokenDialog key={id} {...question} done={done} />
+        ) : (
+          <ConfirmDialog key={id} {...question} done={done} />
+        ),
       )}
       {signInPrompt.value && <SignInDialog {...signInPrompt.value} />}
     </>

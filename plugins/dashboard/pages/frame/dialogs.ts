@@ -27,57 +27,39 @@ export interface TokenQuestion<T> extends Confirmation {
   readonly endsOn?: (error: ApiError) => boolean;
 }
 
-interface Open {
+interface OpenDialog {
   readonly id: number;
-  readonly confirmation?: Confirmation & { readonly done: (yes: boolean) => void };
-  readonly token?: TokenQuestion<unknown> & {
-    readonly done: (result: ApiResult<unknown> | undefined) => void;
-  };
+  readonly question: Confirmation | TokenQuestion<unknown>;
+  /** Closes the dialog with an answer. */
+  readonly done: (answer: unknown) => void;
 }
 
 let count = 0;
 
 /** The open questions; the last one is on top. */
-export const openDialogs = signal<readonly Open[]>([]);
+export const openDialogs = signal<readonly OpenDialog[]>([]);
 
-function open(make: (close: () => void) => Omit<Open, "id">): void {
-  const id = ++count;
-  const close = (): void => {
-    openDialogs.value = openDialogs.value.filter((one) => one.id !== id);
-  };
-  openDialogs.value = [...openDialogs.value, { id, ...make(close) }];
+function ask<T>(question: OpenDialog["question"]): Promise<T> {
+  return new Promise((resolve) => {
+    const dialog: OpenDialog = {
+      id: ++count,
+      question,
+      done(answer) {
+        openDialogs.value = openDialogs.value.filter((one) => one !== dialog);
+        resolve(answer as T);
+      },
+    };
+    openDialogs.value = [...openDialogs.value, dialog];
+  });
 }
 
 /** Asks before an act. @returns True if the user chose the act. */
-export function confirm(question: Confirmation): Promise<boolean> {
-  return new Promise((resolve) =>
-    open((close) => ({
-      confirmation: {
-        ...question,
-        done: (yes) => {
-          close();
-          resolve(yes);
-        },
-      },
-    })),
-  );
-}
+export const confirm = (question: Confirmation): Promise<boolean> => ask(question);
 
 /**
  * Asks for a token and sends it until the server accepts it.
  *
  * @returns The result, or undefined if the user cancels.
  */
-export function askToken<T>(question: TokenQuestion<T>): Promise<ApiResult<T> | undefined> {
-  return new Promise((resolve) =>
-    open((close) => ({
-      token: {
-        ...question,
-        done: (result) => {
-          close();
-          resolve(result as ApiResult<T> | undefined);
-        },
-      },
-    })),
-  );
-}
+export const askToken = <T>(question: TokenQuestion<T>): Promise<ApiResult<T> | undefined> =>
+  ask(question);

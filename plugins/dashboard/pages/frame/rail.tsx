@@ -71,30 +71,23 @@ function LiveState(): JSX.Element {
   );
 }
 
+/** Path of a page -> what it counts, and the colour. */
+const countTexts: Readonly<Record<string, readonly [keyof typeof counts.value, string, string]>> = {
+  "/overview": ["questions", "open questions", "count warn"],
+  "/chat": ["unread", "unread", "count"],
+  "/doctor": ["findings", "findings", "count warn"],
+};
+
 function Count({ page }: { readonly page: PageLink }): JSX.Element | null {
-  const { unread, findings, questions } = counts.value;
-  if (page.path === "/overview" && questions > 0)
-    return (
-      <span class="count warn">
-        <span class="unseen">, open questions: </span>
-        {questions}
-      </span>
-    );
-  if (page.path === "/chat" && unread > 0)
-    return (
-      <span class="count">
-        <span class="unseen">, unread: </span>
-        {unread}
-      </span>
-    );
-  if (page.path === "/doctor" && findings > 0)
-    return (
-      <span class="count warn">
-        <span class="unseen">, findings: </span>
-        {findings}
-      </span>
-    );
-  return null;
+  const [name, text, kind] = countTexts[page.path] ?? [];
+  const count = name === undefined ? 0 : counts.value[name];
+  if (count === 0) return null;
+  return (
+    <span class={kind}>
+      <span class="unseen">, {text}: </span>
+      {count}
+    </span>
+  );
 }
 
 function NavLink({ page }: { readonly page: PageLink }): JSX.Element {
@@ -208,7 +201,7 @@ function NarrowLiveState(): JSX.Element | null {
 /** Bar at the bottom of phones. */
 export function BottomBar(): JSX.Element {
   const { route } = useSite();
-  const inMore = ![...mainPages.slice(0, barPages)].some(({ path }) => path === route);
+  const inMore = !mainPages.slice(0, barPages).some(({ path }) => path === route);
   return (
     <ul>
       {mainPages.slice(0, barPages).map((page) => (

@@ -1,46 +1,9 @@
-/** Fields with label, hint and problem. @module */
-import type { ComponentChildren, JSX, PartialInputHTMLAttributes, RefObject } from "preact";
+/** Fields, and the problem of a field. @module */
+import type { JSX, PartialInputHTMLAttributes, RefObject } from "preact";
 import { useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
 type InputAttributes = Omit<PartialInputHTMLAttributes<HTMLInputElement>, "role" | "list">;
-
-interface FieldProps {
-  readonly id: string;
-  readonly label: string;
-  readonly hint?: ComponentChildren;
-  /** The reason why the value is invalid. */
-  readonly problem?: string | undefined;
-  /** Draws the control with these attributes. */
-  readonly children: (attributes: {
-    readonly id: string;
-    readonly "aria-describedby": string | undefined;
-    readonly "aria-invalid": boolean | undefined;
-  }) => ComponentChildren;
-}
-
-/** Label, control, hint and problem, tied together for assistive technology. */
-export function Field({ id, label, hint, problem, children }: FieldProps): JSX.Element {
-  const described = [hint !== undefined && `${id}-hint`, problem && `${id}-problem`].filter(
-    Boolean,
-  );
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {children({
-        id,
-        "aria-describedby": described.length > 0 ? described.join(" ") : undefined,
-        "aria-invalid": problem ? true : undefined,
-      })}
-      {hint !== undefined && (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
-      )}
-      <FieldProblem id={`${id}-problem`} text={problem} />
-    </div>
-  );
-}
 
 /** The problem of a field. It stays in the page, so that a new text is announced. */
 export function FieldProblem({ id, text }: { id?: string; text?: string | undefined }) {

@@ -22,7 +22,6 @@ export interface FieldSchema {
   readonly pattern?: string;
   readonly format?: string;
   readonly items?: FieldSchema;
-  readonly editable?: boolean;
 }
 
 /** Content of a field: a value, or the reason why it cannot be saved. */
