@@ -1,6 +1,7 @@
 /** Controls of the settings: switch, number with unit, list of tags, text. @module */
 import type { JSX } from "preact";
 import { IconButton } from "../parts/button.tsx";
+import { Switch } from "../parts/field.tsx";
 import { addItems, unitOf, type Draft, type Setting } from "./form.ts";
 import { isNumeric } from "./schema.ts";
 import { toUnitValue, unitsOf } from "./units.ts";
@@ -17,7 +18,14 @@ interface ControlProps {
 /** Draws the control for the type of the setting. */
 export function Control(props: ControlProps): JSX.Element {
   const { type } = props.setting.schema;
-  if (type === "boolean") return <Switch {...props} />;
+  if (type === "boolean")
+    return (
+      <Switch
+        {...describe(props)}
+        checked={props.draft.on === true}
+        onChange={(on) => props.edit({ on })}
+      />
+    );
   if (type === "array") return <Tags {...props} />;
   return <TextInput {...props} />;
 }
@@ -27,19 +35,6 @@ const describe = ({ setting, isInvalid }: ControlProps) => ({
   "aria-describedby": `${setting.id}-hint ${setting.id}-problem`,
   "aria-invalid": isInvalid ? ("true" as const) : undefined,
 });
-
-function Switch(props: ControlProps): JSX.Element {
-  return (
-    <input
-      {...describe(props)}
-      type="checkbox"
-      role="switch"
-      class="switch"
-      checked={props.draft.on === true}
-      onChange={(event) => props.edit({ on: event.currentTarget.checked })}
-    />
-  );
-}
 
 const plainInput = {
   autocomplete: "off",

@@ -1,6 +1,6 @@
 /** Settings page: sections, rows and the bar that saves. @module */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { SettingsView } from "../../shared/views.ts";
 import { useResource } from "../live/resource.ts";
 import { Button } from "../parts/button.tsx";
@@ -107,7 +107,7 @@ const matchesQuery = ({ name, key }: Setting, query: string): boolean =>
   `${name} ${key}`.toLowerCase().includes(query.trim().toLowerCase());
 
 const settingsIn = ({ settings }: SettingsForm, group: string, query = ""): readonly Setting[] =>
-  settings.filter((setting) => setting.group === group && matchesQuery(setting, query));
+  settings.value.filter((setting) => setting.group === group && matchesQuery(setting, query));
 
 interface SectionsProps {
   readonly form: SettingsForm;
@@ -144,7 +144,7 @@ function Sections({ form, query, setQuery, first }: SectionsProps): JSX.Element 
               onClick={(event) => show(event, id)}
             >
               {name}
-              {form.changed.some(({ group }) => group === id) && (
+              {form.changed.value.some(({ group }) => group === id) && (
                 <i class="dot">
                   <span class="unseen">unsaved</span>
                 </i>
@@ -184,9 +184,10 @@ function Groups({ form, query }: { form: SettingsForm; query: string }): JSX.Ele
 
 /** Stays at the bottom while something is unsaved. */
 function SaveBar({ form }: { readonly form: SettingsForm }): JSX.Element {
-  const { changed, problems, message, isSaving, actions } = form;
+  const message = form.message.value;
+  const changed = form.changed.value;
   const count = changed.length;
-  const wrong = changed.filter(({ id }) => problems[id] !== undefined).length;
+  const wrong = changed.filter(({ id }) => form.problems.value[id] !== undefined).length;
   const needs = wrong === 1 ? "1 value needs attention" : `${wrong} values need attention`;
   return (
     <>
@@ -199,12 +200,12 @@ function SaveBar({ form }: { readonly form: SettingsForm }): JSX.Element {
               {wrong > 0 ? needs : "Takes effect immediately"}
             </small>
           </p>
-          <Button onClick={actions.discard}>Discard</Button>
+          <Button onClick={() => form.discard()}>Discard</Button>
           <Button
             kind="primary"
-            busy={isSaving && "Saving…"}
+            busy={form.isSaving.value && "Saving…"}
             aria-keyshortcuts="Control+S"
-            onClick={actions.save}
+            onClick={() => form.save()}
           >
             Save changes
           </Button>
@@ -231,13 +232,11 @@ function useTarget(isLoaded: boolean): void {
 
 /** Ctrl S or ⌘ S saves. */
 function useSaveKey(form: SettingsForm): void {
-  const newest = useRef(form);
-  newest.current = form;
   useEffect(() => {
     const save = (event: KeyboardEvent): void => {
       if (!(event.ctrlKey || event.metaKey) || event.key !== "s") return;
       event.preventDefault();
-      void newest.current.actions.save();
+      void form.save();
     };
     addEventListener("keydown", save);
     return () => removeEventListener("keydown", save);

@@ -21,9 +21,9 @@ const kinds: Readonly<Record<string, string>> = {
 /** A setting that this page can change. */
 export function SettingRow({ setting, form }: RowProps): JSX.Element {
   const { id, name, schema } = setting;
-  const { drafts, problems, actions } = form;
+  const drafts = form.drafts.value;
   const draft = shownDraft(setting, drafts);
-  const problem = problems[id];
+  const problem = form.problems.value[id];
   const changed = isChanged(setting, drafts) ? "changed" : "";
   return (
     <div class={`set ${changed} ${kinds[schema.type ?? ""] ?? ""}`}>
@@ -37,8 +37,8 @@ export function SettingRow({ setting, form }: RowProps): JSX.Element {
           setting={setting}
           draft={draft}
           isInvalid={problem !== undefined}
-          edit={(change) => actions.edit(setting, change)}
-          check={() => actions.check(setting)}
+          edit={(change) => form.edit(setting, change)}
+          check={() => form.check(setting)}
         />
       </div>
       <p class="problem" id={`${id}-problem`} role="status">
@@ -78,7 +78,7 @@ function DefaultButton({ setting, draft, form }: DraftProps): JSX.Element | null
       title={`Default: ${valueLabel(preset, unit)}`}
       aria-label={`Default of ${setting.name}: ${valueLabel(preset, unit)}`}
       onClick={() => {
-        form.actions.reset(setting, preset);
+        form.reset(setting, preset);
         document.getElementById(setting.id)?.focus();
       }}
     >
@@ -92,8 +92,8 @@ function Conflict({ setting, draft, form }: DraftProps): JSX.Element {
   const { unit } = setting.schema;
   const typed = read(setting, draft);
   const mine = typed.problem === undefined ? valueLabel(typed.value, unit) : (draft.text ?? "");
-  const act = (run: (setting: Setting) => void) => () => {
-    run(setting);
+  const act = (run: () => void) => () => {
+    run();
     document.getElementById(setting.id)?.focus();
   };
   return (
@@ -104,10 +104,10 @@ function Conflict({ setting, draft, form }: DraftProps): JSX.Element {
           The file now contains {valueLabel(setting.stored, unit)}. You typed {mine}.
         </p>
         <div class="row wrap">
-          <Button compact onClick={act(form.actions.keep)}>
+          <Button compact onClick={act(() => form.keep(setting))}>
             Keep mine
           </Button>
-          <Button compact onClick={act((own) => form.actions.reset(own))}>
+          <Button compact onClick={act(() => form.reset(setting))}>
             Use file value
           </Button>
         </div>

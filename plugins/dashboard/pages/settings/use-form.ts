@@ -1,6 +1,6 @@
 // State of the settings form: typed values, problems, and saving.
-import type { Signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { computed, signal, type Signal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { SettingsChangedView, SettingsSectionView, SettingsView } from "../../shared/views.ts";
 import { toast } from "../frame/toasts.ts";
 import {
@@ -32,135 +32,120 @@ interface Message {
   readonly text: string;
 }
 
-/** The form of the page. */
-export interface SettingsForm {
-  readonly settings: readonly Setting[];
-  readonly changed: readonly Setting[];
-  readonly drafts: Drafts;
-  readonly problems: Problems;
-  readonly message: Message | undefined;
-  readonly isSaving: boolean;
-  readonly actions: FormActions;
-}
+/** The form over the newest settings of the server. */
+export class SettingsForm {
+  readonly drafts = signal<Drafts>({});
+  readonly problems = signal<Problems>({});
+  readonly message = signal<Message | undefined>(undefined);
+  readonly isSaving = signal(false);
+  readonly settings = computed(() => settingsOf(this.view.value?.sections ?? []));
+  readonly changed = computed(() =>
+    this.settings.value.filter((setting) => isChanged(setting, this.drafts.value)),
+  );
+  private readonly view: Signal<SettingsView | undefined>;
+  private readonly refresh: () => Promise<unknown>;
 
-interface FormActions {
-  edit(setting: Setting, change: Partial<Draft>): void;
-  /** Shows the problem of a field that the person leaves. */
-  check(setting: Setting): void;
-  /** Puts a value into a field; the value of the file by default. */
-  reset(setting: Setting, value?: unknown): void;
-  /** Keeps what was typed, although the file changed. */
-  keep(setting: Setting): void;
-  discard(): void;
-  save(): Promise<void>;
-}
-
-/** Creates the form over the newest settings of the server. */
-export function useSettingsForm(
-  view: Signal<SettingsView | undefined>,
-  refresh: () => Promise<unknown>,
-): SettingsForm {
-  const [drafts, setDrafts] = useStoredDrafts();
-  const [problems, setProblems] = useState<Problems>({});
-  const [message, setMessage] = useState<Message>();
-  const [isSaving, setSaving] = useState(false);
-  const settings = settingsOf(view.value?.sections ?? []);
-  const changed = settings.filter((setting) => isChanged(setting, drafts));
-  const without = <T>(record: Readonly<Record<string, T>>, id: string): Record<string, T> => {
-    const { [id]: _, ...rest } = record;
-    return rest;
-  };
-  const set = (setting: Setting, draft: Draft): void => {
-    setDrafts((all) => ({ ...all, [setting.id]: draft }));
-    setProblems((all) => without(all, setting.id));
-  };
-  useUnsavedWarning(changed.length > 0);
-  return {
-    settings,
-    changed,
-    drafts,
-    problems,
-    message,
-    isSaving,
-    actions: {
-      edit: (setting, change) => set(setting, { ...shownDraft(setting, drafts), ...change }),
-      check(setting) {
-        const { problem } = read(setting, shownDraft(setting, drafts));
-        if (problem !== undefined) setProblems((all) => ({ ...all, [setting.id]: problem }));
-      },
-      reset: (setting, value = setting.stored) =>
-        set(setting, draftOf(setting, value, setting.stored)),
-      keep: (setting) => set(setting, { ...shownDraft(setting, drafts), base: setting.stored }),
-      discard() {
-        setDrafts(() => ({}));
-        setProblems({});
-        setMessage(undefined);
-      },
-      async save() {
-        if (isSaving || changed.length === 0) return;
-        const wrong = Object.fromEntries(
-          changed.flatMap((setting) => {
-            const { problem } = read(setting, shownDraft(setting, drafts));
-            return problem === undefined ? [] : [[setting.id, problem]];
-          }),
-        );
-        setProblems(wrong);
-        const [first] = Object.keys(wrong);
-        if (first !== undefined) return document.getElementById(first)?.focus();
-        setSaving(true);
-        setMessage(undefined);
-        await saveAll({ view, changed, drafts, refresh, setDrafts, setProblems, setMessage });
-        setSaving(false);
-      },
-    },
-  };
-}
-
-interface SaveOptions {
-  readonly view: Signal<SettingsView | undefined>;
-  readonly changed: readonly Setting[];
-  readonly drafts: Drafts;
-  readonly refresh: () => Promise<unknown>;
-  readonly setDrafts: (change: (drafts: Drafts) => Drafts) => void;
-  readonly setProblems: (problems: Problems) => void;
-  readonly setMessage: (message: Message) => void;
-}
-
-/** Saves the changed settings, one request for each section of the files. */
-async function saveAll(options: SaveOptions): Promise<void> {
-  const { view, changed, drafts, setDrafts } = options;
-  let count = 0;
-  const afterRestart: string[] = [];
-  for (const section of new Set(changed.map((setting) => setting.section))) {
-    const own = changed.filter((setting) => setting.section === section);
-    const current = view.value?.sections.find((each) => each.section === section);
-    if (!current) continue;
-    const patch = Object.fromEntries(
-      own.map((setting) => [setting.key, read(setting, shownDraft(setting, drafts)).value]),
-    );
-    const names = Object.fromEntries(own.map(({ key, name }) => [key, name]));
-    const result = await saveSection(current, patch, names);
-    if (!result) break;
-    if ("error" in result) {
-      await showError(options, own, result.error);
-      break;
-    }
-    count += own.length;
-    afterRestart.push(...result.body.afterRestart.map((key) => names[key] ?? key));
-    const value = { ...(current.value as object), ...patch };
-    const saved: SettingsSectionView = { ...current, etag: result.body.etag, value };
-    view.value = {
-      sections: view.value!.sections.map((each) => (each === current ? saved : each)),
-    };
-    setDrafts((all) => afterSave(all, own, drafts));
+  constructor(view: Signal<SettingsView | undefined>, refresh: () => Promise<unknown>) {
+    this.view = view;
+    this.refresh = refresh;
   }
-  if (count === 0) return;
-  toast({ text: savedText(count, afterRestart) });
-  // The save bar has gone, and with it the focus.
-  const { activeElement, body } = document;
-  if (count === changed.length && (activeElement === body || activeElement?.closest(".save")))
-    document.getElementById(changed[0]!.id)?.focus({ preventScroll: true });
-  await options.refresh();
+
+  edit(setting: Setting, change: Partial<Draft>): void {
+    const { [setting.id]: _, ...others } = this.problems.value;
+    const draft = { ...shownDraft(setting, this.drafts.value), ...change };
+    this.drafts.value = { ...this.drafts.value, [setting.id]: draft };
+    this.problems.value = others;
+  }
+
+  /** Shows the problem of a field that the person leaves. */
+  check(setting: Setting): void {
+    const { problem } = read(setting, shownDraft(setting, this.drafts.value));
+    if (problem !== undefined)
+      this.problems.value = { ...this.problems.value, [setting.id]: problem };
+  }
+
+  /** Puts a value into a field; the value of the file by default. */
+  reset(setting: Setting, value = setting.stored): void {
+    this.edit(setting, draftOf(setting, value, setting.stored));
+  }
+
+  /** Keeps what was typed, although the file changed. */
+  keep(setting: Setting): void {
+    this.edit(setting, { base: setting.stored });
+  }
+
+  discard(): void {
+    this.drafts.value = {};
+    this.problems.value = {};
+    this.message.value = undefined;
+  }
+
+  async save(): Promise<void> {
+    const changed = this.changed.value;
+    if (this.isSaving.value || changed.length === 0) return;
+    const wrong = changed.flatMap((setting) => {
+      const { problem } = read(setting, shownDraft(setting, this.drafts.value));
+      return problem === undefined ? [] : [[setting.id, problem] as const];
+    });
+    this.problems.value = Object.fromEntries(wrong);
+    const [first] = wrong;
+    if (first) return document.getElementById(first[0])?.focus();
+    this.isSaving.value = true;
+    this.message.value = undefined;
+    await this.saveAll(changed);
+    this.isSaving.value = false;
+  }
+
+  /** Saves the changed settings, one request for each section of the files. */
+  private async saveAll(changed: readonly Setting[]): Promise<void> {
+    const drafts = this.drafts.value;
+    let count = 0;
+    const afterRestart: string[] = [];
+    for (const section of new Set(changed.map((setting) => setting.section))) {
+      const own = changed.filter((setting) => setting.section === section);
+      const current = this.view.value?.sections.find((each) => each.section === section);
+      if (!current) continue;
+      const patch = Object.fromEntries(
+        own.map((setting) => [setting.key, read(setting, shownDraft(setting, drafts)).value]),
+      );
+      const names = Object.fromEntries(own.map(({ key, name }) => [key, name]));
+      const result = await saveSection(current, patch, names);
+      if (!result) break;
+      if ("error" in result) {
+        await this.showError(own, result.error);
+        break;
+      }
+      count += own.length;
+      afterRestart.push(...result.body.afterRestart.map((key) => names[key] ?? key));
+      const value = { ...(current.value as object), ...patch };
+      const saved: SettingsSectionView = { ...current, etag: result.body.etag, value };
+      this.view.value = {
+        sections: this.view.value!.sections.map((each) => (each === current ? saved : each)),
+      };
+      this.drafts.value = afterSave(this.drafts.value, own, drafts);
+    }
+    if (count === 0) return;
+    toast({ text: savedText(count, afterRestart) });
+    // The save bar has gone, and with it the focus.
+    const { activeElement, body } = document;
+    if (count === changed.length && (activeElement === body || activeElement?.closest(".save")))
+      document.getElementById(changed[0]!.id)?.focus({ preventScroll: true });
+    await this.refresh();
+  }
+
+  private async showError(
+    own: readonly Setting[],
+    { status, message, field }: ApiError,
+  ): Promise<void> {
+    const setting = own.find(({ key }) => key === field);
+    if (status === 412) {
+      await this.refresh();
+      this.message.value = { tone: "warn", text: changedMessage };
+    } else if (setting) {
+      this.problems.value = { [setting.id]: message };
+      document.getElementById(setting.id)?.focus();
+    } else this.message.value = { tone: "bad", text: message };
+  }
 }
 
 /** Removes saved drafts. A field edited during the request now differs from the saved value. */
@@ -174,28 +159,17 @@ function afterSave(all: Drafts, own: readonly Setting[], sent: Drafts): Drafts {
   return rest;
 }
 
-async function showError(
-  { refresh, setProblems, setMessage }: SaveOptions,
-  own: readonly Setting[],
-  { status, message, field }: { status: number; message: string; field?: string },
-): Promise<void> {
-  const setting = own.find(({ key }) => key === field);
-  if (status === 412) {
-    await refresh();
-    setMessage({ tone: "warn", text: changedMessage });
-  } else if (setting) {
-    setProblems({ [setting.id]: message });
-    document.getElementById(setting.id)?.focus();
-  } else setMessage({ tone: "bad", text: message });
-}
-
-/** Typed values survive a reload of the page. */
-function useStoredDrafts(): [Drafts, (change: (drafts: Drafts) => Drafts) => void] {
-  const [drafts, setDrafts] = useState<Drafts>({});
+/** Creates the form of the page. Typed values survive a reload of the page. */
+export function useSettingsForm(
+  view: Signal<SettingsView | undefined>,
+  refresh: () => Promise<unknown>,
+): SettingsForm {
+  const form = useMemo(() => new SettingsForm(view, refresh), []);
+  const drafts = form.drafts.value;
   const isRestored = useRef(false);
   useEffect(() => {
     try {
-      setDrafts(JSON.parse(sessionStorage.getItem(storageKey) ?? "{}") as Drafts);
+      form.drafts.value = JSON.parse(sessionStorage.getItem(storageKey) ?? "{}") as Drafts;
     } catch {
       sessionStorage.removeItem(storageKey);
     }
@@ -204,7 +178,8 @@ function useStoredDrafts(): [Drafts, (change: (drafts: Drafts) => Drafts) => voi
     if (isRestored.current) sessionStorage.setItem(storageKey, JSON.stringify(drafts));
     isRestored.current = true;
   }, [drafts]);
-  return [drafts, setDrafts];
+  useUnsavedWarning(form.changed.value.length > 0);
+  return form;
 }
 
 function useUnsavedWarning(isUnsaved: boolean): void {
