@@ -1,6 +1,7 @@
 // Copies text to the clipboard of the desktop and removes copied secrets after a minute.
 import type { Release } from "../../kernel/index.ts";
 import { runForOutput, runWithInput } from "./desktop.ts";
+import type { Environment, TrayBackendOptions } from "./service.ts";
 
 /**
  * A program that accesses the clipboard. All arguments are fixed; the text is passed on standard
@@ -13,8 +14,6 @@ interface ClipboardTool {
   /** Run with empty standard input. */
   readonly clear: readonly string[];
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @returns The programs that this desktop may have, best first. */
 function clipboardTools(env: Environment, platform: NodeJS.Platform): readonly ClipboardTool[] {
@@ -56,10 +55,8 @@ const windows = (root: string): ClipboardTool => ({
   clear: [String.raw`${root}\System32\clip.exe`],
 });
 
-interface ClipboardOptions {
-  readonly env: Readonly<Record<string, string | undefined>>;
+interface ClipboardOptions extends Pick<TrayBackendOptions, "env" | "after"> {
   readonly platform: NodeJS.Platform;
-  readonly after: (ms: number, run: () => void) => Release;
 }
 export interface Clipboard {
   /** Rejects with the names of the programs if none of them works. */

@@ -5,10 +5,14 @@ import type { SettingsEvents } from "../settings/index.ts";
 import { createActions } from "./actions.ts";
 import { desktopEnvironment } from "./desktop.ts";
 import { createClipboard } from "./clipboard.ts";
-import type { TrayOptions, TrayShape } from "./service.ts";
-import { openBackend } from "./platforms/index.ts";
+import type {
+  TrayBackend,
+  TrayBackendOptions,
+  TrayOptions,
+  TrayShape,
+  TrayView,
+} from "./service.ts";
 import { createView, type TrayFacts } from "./view.ts";
-import { type TrayBackend, type TrayView } from "./service.ts";
 
 interface ControllerOptions extends TrayOptions {
   readonly platform: NodeJS.Platform;
@@ -37,15 +41,13 @@ export async function openTray(
   let isScheduled = false;
 
   function currentView(): TrayView {
-    const tokenOwner = tokenOwnerOf(scope);
-    const channel = picoServer?.status();
     return createView({
       title,
       version,
       hasLog,
       state: lifecycle.state(),
-      ...(tokenOwner ? { tokenOwner } : {}),
-      ...(channel ? { channel } : {}),
+      tokenOwner: tokenOwnerOf(scope),
+      channel: picoServer?.status(),
     });
   }
 
@@ -81,8 +83,7 @@ export async function openTray(
   const clipboard = createClipboard({ env, platform, after });
   const notify = async (text: string): Promise<boolean> => trayBackend?.notify(text) ?? false;
   const choose = createActions(scope, { ...options, clipboard, notify });
-  trayBackend = await openBackend({
-    platform,
+  trayBackend = await openBackend(platform, {
     env,
     view: currentView(),
     choose,
@@ -100,4 +101,14 @@ export async function openTray(
 function tokenOwnerOf({ needs }: Scope<TrayShape>): TrayFacts["tokenOwner"] {
   if (needs.tokens.info("launcher").managedByEnv) return "environment";
   return needs.tokenSecrets.reveal("launcher") === undefined ? "host" : undefined;
+}
+
+/** Rejects with a reason, in lower case and without a period, if there is no tray. */
+async function openBackend(
+  platform: NodeJS.Platform,
+  options: TrayBackendOptions,
+): Promise<TrayBackend> {
+  if (platform === "darwin") return (await import("./platforms/script.ts")).openMacos(options);
+  if (platform === "win32") return (await import("./platforms/script.ts")).openWindows(options);
+  return (await import("./platforms/linux.ts")).openLinux(options);
 }

@@ -1,7 +1,6 @@
 // Detects whether there is a desktop and runs programs of it.
 import { spawn } from "node:child_process";
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "./service.ts";
 
 /** @returns Why there is no desktop, or undefined if there is one. */
 export function missingDesktopReason(
@@ -13,8 +12,6 @@ export function missingDesktopReason(
   if (env["DISPLAY"] || env["WAYLAND_DISPLAY"]) return undefined;
   return "there is no display: DISPLAY and WAYLAND_DISPLAY are not set";
 }
-
-type ChildEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** The only environment variables that programs of the desktop receive. */
 const desktopVariables = [
@@ -39,7 +36,7 @@ const desktopVariables = [
   "LOCALAPPDATA",
 ];
 
-export const desktopEnvironment = (env: ChildEnvironment): Record<string, string> =>
+export const desktopEnvironment = (env: Environment): Record<string, string> =>
   Object.fromEntries(
     desktopVariables.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
   );
@@ -58,7 +55,7 @@ const maxOutput = 4_096;
 export function runWithInput(
   command: readonly string[],
   input: string,
-  env: ChildEnvironment,
+  env: Environment,
 ): Promise<boolean> {
   const [name = "", ...words] = command;
   return new Promise<boolean>((resolve) => {
@@ -75,7 +72,7 @@ export function runWithInput(
 /** @returns The output of a program, cut if it is long; `""` if the program cannot be started. */
 export function runForOutput(
   [name = "", ...words]: readonly string[],
-  env: ChildEnvironment,
+  env: Environment,
 ): Promise<string> {
   return new Promise((resolve) => {
     const child = spawn(name, words, {

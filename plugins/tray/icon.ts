@@ -1,5 +1,5 @@
 // Draws the icon of the tray in several sizes.
-import { deflateSync } from "node:zlib";
+import { crc32, deflateSync } from "node:zlib";
 import type { LauncherState } from "../../kernel/index.ts";
 
 /* The logo of the dashboard as a function of the position, in a box of 32 by 32: a lit arch with a
@@ -130,14 +130,4 @@ function chunk(type: string, data: Uint8Array = new Uint8Array()): Buffer {
   const check = Buffer.alloc(4);
   check.writeUInt32BE(crc32(content));
   return Buffer.concat([length, content, check]);
-}
-
-/** Equals `zlib.crc32`, which early versions of Node 20 lack. */
-function crc32(bytes: Uint8Array): number {
-  let crc = 0xffff_ffff;
-  for (const byte of bytes) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb8_8320 : 0);
-  }
-  return ~crc >>> 0;
 }

@@ -43,15 +43,19 @@ export type TrayShape = {
   uses: { picoServer: PicoServer };
 };
 
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 /** Menu items that can be chosen. */
-export type MenuChoice =
-  | "open"
-  | "copy-token"
-  | "copy-link"
-  | "rotate"
-  | "channel"
-  | "log"
-  | "quit";
+export const menuChoices = [
+  "open",
+  "copy-token",
+  "copy-link",
+  "rotate",
+  "channel",
+  "log",
+  "quit",
+] as const;
+export type MenuChoice = (typeof menuChoices)[number];
 
 export interface MenuItem {
   readonly id: MenuChoice | "version";
@@ -78,7 +82,7 @@ export interface TrayBackend {
 
 export interface TrayBackendOptions {
   /** Environment of child processes; has no secrets. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   readonly view: TrayView;
   readonly choose: (choice: MenuChoice) => void;
   /** If true, opening fails on a desktop without a panel for icons. */

@@ -8,9 +8,9 @@ export interface TrayFacts {
   readonly version: string;
   readonly state: LauncherState;
   /** Set if the token cannot be copied, because Doorward does not keep it in a file. */
-  readonly tokenOwner?: "environment" | "host";
+  readonly tokenOwner?: "environment" | "host" | undefined;
   /** Undefined without the pico channel. */
-  readonly channel?: { readonly enabled: boolean; readonly connections: number };
+  readonly channel?: { readonly enabled: boolean; readonly connections: number } | undefined;
   readonly hasLog: boolean;
 }
 

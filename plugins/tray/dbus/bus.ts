@@ -1,7 +1,9 @@
 // Client of the D-Bus session bus: calls, signals, and objects that other programs call. A bus has
 // one connection; open a new bus after `closed`.
+import { on, once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Release } from "../../../kernel/index.ts";
+import type { Environment } from "../service.ts";
 import type { BusValue } from "./codec.ts";
 import { createFraming, encodeMessage, type Message } from "./message.ts";
 import { BusError, handleCall, type Objects } from "./objects.ts";
@@ -16,10 +18,7 @@ async function openSocket(path: string, uid: number, signal: AbortSignal): Promi
   signal.throwIfAborted();
   const socket = connect({ path });
   try {
-    await new Promise<void>((resolve, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-      socket.once("connect", resolve).once("error", reject);
-    });
+    await once(socket, "connect", { signal });
     socket.write(`\0AUTH EXTERNAL ${Buffer.from(String(uid)).toString("hex")}\r\n`);
     const response = await readLine(socket, signal);
     if (!/^OK [0-9a-f]{32}$/i.test(response)) throw new Error("the bus rejects this user");
@@ -27,48 +26,31 @@ async function openSocket(path: string, uid: number, signal: AbortSignal): Promi
     return socket;
   } catch (error) {
     socket.destroy();
-    throw error;
+    throw signal.aborted ? signal.reason : error;
   }
 }
 
 /** Loses no data, because the bus sends nothing after this line until it receives a message. */
-function readLine(socket: Socket, signal: AbortSignal): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = "";
-    const settle = (run: () => void): void => {
-      socket.off("data", onData).off("error", reject).off("close", onClose);
-      run();
-    };
-    const onData = (bytes: Buffer): void => {
-      text += bytes.toString("latin1");
-      if (text.endsWith("\r\n")) settle(() => resolve(text.slice(0, -2)));
-      else if (text.length > maxLineBytes)
-        settle(() => reject(new Error("the bus responds with a line that is too long")));
-    };
-    const onClose = (): void => settle(() => reject(new Error("the bus closes the connection")));
-    socket.on("data", onData).once("error", reject).once("close", onClose);
-    signal.addEventListener("abort", () => settle(() => reject(signal.reason as Error)), {
-      once: true,
-    });
-  });
+async function readLine(socket: Socket, signal: AbortSignal): Promise<string> {
+  let text = "";
+  for await (const [bytes] of on(socket, "data", { signal, close: ["close"] })) {
+    text += (bytes as Buffer).toString("latin1");
+    if (text.endsWith("\r\n")) return text.slice(0, -2);
+    if (text.length > maxLineBytes)
+      throw new Error("the bus responds with a line that is too long");
+  }
+  throw new Error("the bus closes the connection");
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * @returns Paths of Unix sockets where the session bus may listen, best first. Abstract ones start
  * with a zero byte. Other transports (tcp, launching a bus) are ignored: desktop sessions have a
  * socket.
  */
-export function sessionSockets(env: Environment, uid: number | undefined): string[] {
+export function sessionSockets(env: Environment, uid: number): string[] {
   const addresses = env["DBUS_SESSION_BUS_ADDRESS"]?.trim();
   if (addresses) return addresses.split(";").flatMap((address) => socketsOf(address, env));
-  const folder = runtimeFolder(env, uid);
-  return folder === undefined ? [] : [`${folder}/bus`];
-}
-
-function runtimeFolder(env: Environment, uid: number | undefined): string | undefined {
-  return env["XDG_RUNTIME_DIR"] || (uid === undefined ? undefined : `/run/user/${uid}`);
+  return [`${env["XDG_RUNTIME_DIR"] || `/run/user/${uid}`}/bus`];
 }
 
 function socketsOf(address: string, env: Environment): string[] {
@@ -96,7 +78,7 @@ function unescape(value: string | undefined): string | undefined {
 }
 
 export interface BusOptions {
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   readonly uid: number;
   readonly objects: Objects;
   readonly after: (ms: number, run: () => void) => Release;

@@ -86,10 +86,9 @@ function alignmentOf(code: string): 1 | 2 | 4 | 8 {
 }
 
 const objectPathPattern = /^\/(?:[A-Za-z0-9_]+(?:\/[A-Za-z0-9_]+)*)?$/;
-const isObjectPath = (text: string): boolean => objectPathPattern.test(text);
 
 function requireObjectPath(text: string): string {
-  if (!isObjectPath(text)) throw new Error("an object path is malformed");
+  if (!objectPathPattern.test(text)) throw new Error("an object path is malformed");
   return text;
 }
 
@@ -97,43 +96,21 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /** Nesting of arrays, structures and variants. */
 const maxContainerDepth = 64;
 
-/** Sizes in bytes of the numeric types. Their alignment equals their size. */
-const numberSizes: Readonly<Record<string, 1 | 2 | 4 | 8>> = {
-  y: 1,
-  n: 2,
-  q: 2,
-  i: 4,
-  u: 4,
-  x: 8,
-  t: 8,
-  d: 8,
-};
+/** Numeric types: size in bytes, which is also the alignment, and the methods of the buffers. */
+const numberTypes = {
+  y: { size: 1, get: "getUint8", put: "writeUInt8" },
+  n: { size: 2, get: "getInt16", put: "writeInt16LE" },
+  q: { size: 2, get: "getUint16", put: "writeUInt16LE" },
+  i: { size: 4, get: "getInt32", put: "writeInt32LE" },
+  u: { size: 4, get: "getUint32", put: "writeUInt32LE" },
+  x: { size: 8, get: "getBigInt64", put: "writeBigInt64LE" },
+  t: { size: 8, get: "getBigUint64", put: "writeBigUInt64LE" },
+  d: { size: 8, get: "getFloat64", put: "writeDoubleLE" },
+} as const;
+type NumberType = (typeof numberTypes)[keyof typeof numberTypes];
 
-function readNumber(
-  view: DataView,
-  code: string,
-  offset: number,
-  isLittle: boolean,
-): number | bigint {
-  switch (code) {
-    case "y":
-      return view.getUint8(offset);
-    case "n":
-      return view.getInt16(offset, isLittle);
-    case "q":
-      return view.getUint16(offset, isLittle);
-    case "i":
-      return view.getInt32(offset, isLittle);
-    case "u":
-      return view.getUint32(offset, isLittle);
-    case "x":
-      return view.getBigInt64(offset, isLittle);
-    case "t":
-      return view.getBigUint64(offset, isLittle);
-    default:
-      return view.getFloat64(offset, isLittle);
-  }
-}
+const numberTypeOf = (code: string): NumberType | undefined =>
+  (numberTypes as Readonly<Record<string, NumberType>>)[code];
 
 /** Creates a reader of the values in `bytes`. It throws if they break a rule of the wire format. */
 export function createReader(bytes: Uint8Array, isLittle: boolean, offset = 0) {
@@ -183,8 +160,8 @@ export function createReader(bytes: Uint8Array, isLittle: boolean, offset = 0) {
 
   function value({ code, parts }: SignatureType, depth: number): BusValue {
     if (depth > maxContainerDepth) throw new Error("values are nested too deeply");
-    const numberSize = numberSizes[code];
-    if (numberSize) return readNumber(view, code, take(numberSize, numberSize), isLittle);
+    const number = numberTypeOf(code);
+    if (number) return view[number.get](take(number.size, number.size), isLittle);
     switch (code) {
       case "b":
         return flag();
@@ -230,27 +207,6 @@ export function encodeBody(signature: string, values: readonly BusValue[]): Buff
   return writer.bytes();
 }
 
-function writeNumber(bytes: Buffer, code: string, value: number | bigint, offset: number): number {
-  switch (code) {
-    case "y":
-      return bytes.writeUInt8(value as number, offset);
-    case "n":
-      return bytes.writeInt16LE(value as number, offset);
-    case "q":
-      return bytes.writeUInt16LE(value as number, offset);
-    case "i":
-      return bytes.writeInt32LE(value as number, offset);
-    case "u":
-      return bytes.writeUInt32LE(value as number, offset);
-    case "x":
-      return bytes.writeBigInt64LE(value as bigint, offset);
-    case "t":
-      return bytes.writeBigUInt64LE(value as bigint, offset);
-    default:
-      return bytes.writeDoubleLE(value as number, offset);
-  }
-}
-
 function createWriter() {
   let bytes = Buffer.alloc(1024);
   let length = 0;
@@ -291,11 +247,8 @@ function createWriter() {
   }
 
   function value({ code, parts }: SignatureType, input: BusValue): void {
-    const numberSize = numberSizes[code];
-    if (numberSize)
-      return put(numberSize, (offset) =>
-        writeNumber(bytes, code, input as number | bigint, offset),
-      );
+    const number = numberTypeOf(code);
+    if (number) return put(number.size, (offset) => bytes[number.put](input as never, offset));
     switch (code) {
       case "b":
         return put(4, (offset) => bytes.writeUInt32LE(input === true ? 1 : 0, offset));

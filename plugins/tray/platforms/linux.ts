@@ -28,7 +28,6 @@ export async function openLinux(options: TrayBackendOptions): Promise<TrayBacken
   const objects = {
     [itemPath]: {
       [itemInterface]: createItem(
-        "doorward",
         () => view,
         () => choose("open"),
       ),

@@ -6,7 +6,12 @@ import { createRequire } from "node:module";
 import type { Socket } from "node:net";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { encodePng, iconsFor } from "../icon.ts";
-import type { MenuChoice, TrayBackend, TrayBackendOptions, TrayView } from "../service.ts";
+import {
+  menuChoices,
+  type TrayBackend,
+  type TrayBackendOptions,
+  type TrayView,
+} from "../service.ts";
 import { isObject } from "../../../lib/util.ts";
 
 interface ScriptOptions {
@@ -17,15 +22,6 @@ interface ScriptOptions {
 
 const maxLineLength = 4_096;
 const startTimeoutMs = 20_000;
-const menuChoices = new Set<unknown>([
-  "open",
-  "copy-token",
-  "copy-link",
-  "rotate",
-  "channel",
-  "log",
-  "quit",
-] satisfies MenuChoice[]);
 
 /** @returns The path of a script in `dist`, both for the bundled program and for the sources. */
 function scriptFile(name: string): string {
@@ -79,7 +75,8 @@ export async function openScript(
         release();
         resolve();
       }
-      if (menuChoices.has(choice)) choose(choice as MenuChoice);
+      const known = menuChoices.find((one) => one === choice);
+      if (known) choose(known);
       if (typeof error === "string")
         log.warn({ reason: error.slice(0, 300) }, "the tray script reported an error");
     });

@@ -21,7 +21,7 @@ export const markup = (text: string): string =>
 
 const statusOf = ({ state }: TrayView): string => (state === "setup" ? "NeedsAttention" : "Active");
 
-export function createItem(id: string, view: () => TrayView, activate: () => void): Interface {
+export function createItem(view: () => TrayView, activate: () => void): Interface {
   const noEffect = { gives: "", run: () => [] };
   const text = (get: () => string) => ({ signature: "s", get });
   const icons = {
@@ -32,7 +32,7 @@ export function createItem(id: string, view: () => TrayView, activate: () => voi
   return {
     properties: {
       Category: text(() => "ApplicationStatus"),
-      Id: text(() => id),
+      Id: text(() => "doorward"),
       Title: text(() => view().title),
       Status: text(() => statusOf(view())),
       WindowId: { signature: "i", get: () => 0 },

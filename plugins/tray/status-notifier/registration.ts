@@ -2,6 +2,7 @@
 // them. Most panels are both.
 import type { Release } from "../../../kernel/index.ts";
 import { busDaemon, variant, type Bus, type Message, type BusTarget } from "../dbus/index.ts";
+import type { TrayBackendOptions } from "../service.ts";
 
 const watcherName = "org.kde.StatusNotifierWatcher";
 const watcher: BusTarget = {
@@ -19,12 +20,10 @@ const maxRetryMs = 8_000;
 const doNotQueueFlag = 4;
 const primaryOwnerReply = 1;
 
-interface RegistrationOptions {
+/** `shown` is called when a panel shows the icon and when the panel is gone. */
+interface RegistrationOptions extends Pick<TrayBackendOptions, "shown" | "after"> {
   readonly bus: Bus;
   readonly pid: number;
-  /** Called when a panel shows the icon and when the panel is gone. */
-  readonly shown: (isShown: boolean) => void;
-  readonly after: (ms: number, run: () => void) => Release;
 }
 export interface Registration {
   /**
