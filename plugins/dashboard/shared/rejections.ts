@@ -8,6 +8,9 @@ const methods: Readonly<Record<string, string>> = {
   query: "Token in URL",
 };
 
+/** @returns Undefined if the client sent no token. */
+export const tokenMethod = (via: string): string | undefined => lookUp(methods, via);
+
 const titles: Readonly<Record<string, string>> = {
   token_mismatch: "Wrong token",
   token_missing: "No token",
@@ -74,7 +77,7 @@ const timesLabel = (times: number): string => (times > 1 ? ` · ${times} times` 
 
 /** Describes the client: token method, address, origin and number of attempts. */
 export function rejectionDetail({ via, address, origin, times }: RejectionView): string {
-  const client = [lookUp(methods, via), address, origin].filter((part) => part !== undefined);
+  const client = [tokenMethod(via), address, origin].filter((part) => part !== undefined);
   return client.join(" · ") + timesLabel(times);
 }
 

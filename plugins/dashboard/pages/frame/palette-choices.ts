@@ -6,7 +6,7 @@ import type {
   SearchView,
 } from "../../shared/conversation-views.ts";
 import type { SettingsView } from "../../shared/views.ts";
-import { findSections, type SearchEntry } from "../docs/search.ts";
+import { findSections, type SearchEntry, wordsOf } from "../docs/search.ts";
 import { sendRequest, type ApiResult } from "../live/api.ts";
 import { base } from "../live/base.ts";
 import { settingsOf } from "../settings/form.ts";
@@ -59,10 +59,7 @@ export function fixedChoices(): readonly Choice[] {
 /** @returns True if each word is in the text. */
 export function containsWords(text: string, query: string): boolean {
   const whole = text.toLowerCase();
-  return query
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => whole.includes(word));
+  return wordsOf(query).every((word) => whole.includes(word));
 }
 
 type Found = readonly Choice[] | undefined;
@@ -126,14 +123,13 @@ async function findSettings(query: string): Promise<Found> {
 async function findHeadings(query: string): Promise<Found> {
   const index = await loadHeadings();
   if (!index) return undefined;
-  const titles = new Map(index.flatMap(([page, id, title]) => (id === "" ? [[page, title]] : [])));
-  const headings = index.filter(([, , heading]) => containsWords(heading, query));
-  return findSections(headings, query)
+  return findSections(index, query)
+    .filter(({ heading }) => containsWords(heading, query))
     .slice(0, maxFound)
-    .map(({ page, id, heading }) => ({
+    .map(({ page, id, heading, title }) => ({
       group: "Documentation",
       name: heading,
-      ...(id !== "" && { detail: titles.get(page) ?? page }),
+      ...(title !== undefined && { detail: title }),
       icon: "book-open",
       to: `${base()}/docs/${page}${id === "" ? "" : `#${id}`}`,
     }));

@@ -9,7 +9,7 @@ import { Button, LinkButton } from "../parts/button.tsx";
 import { Badge } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
-import { blockedLabel, rejectionTitle, uniqueFixes } from "../../shared/rejections.ts";
+import { blockedLabel, rejectionTitle, tokenMethod, uniqueFixes } from "../../shared/rejections.ts";
 import { failedSignInLabel, signInMethodLabel } from "../../shared/sign-in-labels.ts";
 
 interface FailedProps {
@@ -112,12 +112,6 @@ interface Attempt {
   readonly fix?: string | undefined;
 }
 
-const methods: Readonly<Record<string, string>> = {
-  header: "Authorization header",
-  subprotocol: "Subprotocol",
-  query: "Token in URL",
-};
-
 /** Returns the failed attempts, newest first. */
 function attemptsOf({
   refusals,
@@ -129,7 +123,7 @@ function attemptsOf({
   const rejected = channel?.refusals ?? [];
   const fixes = uniqueFixes(rejected);
   const clients = rejected.map((refusal, index) => ({
-    ...attempt("Client", rejectionTitle(refusal), refusal, methods[refusal.via]),
+    ...attempt("Client", rejectionTitle(refusal), refusal, tokenMethod(refusal.via)),
     fix: fixes[index],
   }));
   return [...signIns, ...clients].sort((a, b) => b.at - a.at);

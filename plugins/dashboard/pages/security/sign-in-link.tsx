@@ -98,7 +98,7 @@ function LiveLink({ link, addresses, cancel }: LiveLinkProps): JSX.Element {
 
 /** A phone cannot open a loopback address. */
 function LocalOnly({ addresses }: Pick<LiveLinkProps, "addresses">): JSX.Element {
-  const [other] = reachable(addresses);
+  const other = addresses.find((address) => URL.canParse(address) && !isLocalOnly(address));
   return (
     <Notice tone="info">
       <b>Other devices can't reach this address.</b>
@@ -130,7 +130,3 @@ const isLoopback = (host: string): boolean =>
 /** True if other devices cannot open the address. */
 const isLocalOnly = (url: string): boolean =>
   URL.canParse(url) && isLoopback(new URL(url).hostname);
-
-/** Returns the addresses of the dashboard that other devices can reach. */
-const reachable = (addresses: readonly string[]): readonly string[] =>
-  addresses.filter((address) => URL.canParse(address) && !isLocalOnly(address));

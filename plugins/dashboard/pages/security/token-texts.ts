@@ -80,8 +80,6 @@ export function tokenNoun(name: string): string {
   return isProtocol(name) ? label : label.charAt(0).toLowerCase() + label.slice(1);
 }
 
-const problemOf = (concern: string): string => concern.replace(/\.$/, "");
-
 /** The reason why a token is weak, as a sentence. */
 export const concernText = (concern: string): string =>
-  `${concern.charAt(0).toUpperCase()}${problemOf(concern).slice(1)}. Replace it.`;
+  `${concern.charAt(0).toUpperCase()}${concern.slice(1).replace(/\.$/, "")}. Replace it.`;
