@@ -23,19 +23,8 @@ export interface SiteFacts {
   readonly title: string;
 }
 
-const nowhere: SiteFacts = {
-  base: "",
-  assets: "",
-  version: "",
-  host: "",
-  theme: "system",
-  csrf: "",
-  route: "",
-  title: "",
-};
-
 /** Provides the facts to all components of a document. */
-export const SiteContext = createContext<SiteFacts>(nowhere);
+export const SiteContext = createContext<SiteFacts | undefined>(undefined);
 
 interface Site extends SiteFacts {
   /** Adds the base path. Every link, form action and request path needs it. */
@@ -45,7 +34,7 @@ interface Site extends SiteFacts {
 }
 
 export function useSite(): Site {
-  const facts = useContext(SiteContext);
+  const facts = useContext(SiteContext)!;
   return {
     ...facts,
     url: (path) => facts.base + path,

@@ -2,7 +2,7 @@
 import { hydrate, render, type ComponentType } from "preact";
 import { forgetChat } from "./chat/state/forget.ts";
 import { startClock } from "./live/clock.ts";
-import { startStream } from "./live/stream.ts";
+import { pageStream } from "./live/stream.ts";
 import { followQuestions } from "./frame/counts.ts";
 import { Layers } from "./frame/layers.tsx";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
@@ -46,6 +46,6 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
   onSignedOut(forgetChat);
   startShortcuts();
   document.documentElement.dataset["ready"] = "";
-  startStream();
+  pageStream.start();
   followQuestions();
 }

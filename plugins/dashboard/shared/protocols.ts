@@ -20,14 +20,7 @@ interface ProtocolName {
 }
 
 /** A protocol of another product, for the page Clients. */
-export interface ProtocolView {
-  /** Also the name of its token. */
-  readonly name: ProtocolToken;
-  readonly title: string;
-  /** Name of its clients. */
-  readonly clients: string;
-  /** One sentence about its use. */
-  readonly purpose: string;
+export interface ProtocolView extends Pick<ProtocolName, "name" | "title" | "clients" | "purpose"> {
   readonly enabled: boolean;
   /** The environment variable that sets `enabled`; the page then cannot change it. */
   readonly enabledManagedBy?: string;

@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { askToken } from "../frame/dialogs.ts";
 import { toast } from "../frame/toasts.ts";
 import { requestAsOwner } from "../live/owner.ts";
+import { keep, readStored } from "../live/storage.ts";
 import { Button } from "../parts/button.tsx";
 import { Code } from "../parts/code.tsx";
 import { copyText } from "../parts/copy.tsx";
@@ -26,6 +27,7 @@ const storageKey = "doorward-sample-language";
 export function Samples({ snippets, token, tokenName }: SamplesProps): JSX.Element {
   const [chosen, choose] = useChosen(token, snippets[0]!.id);
   const [toCopy, setToCopy] = useState<string>();
+  const placeholder = placeholderOf(token);
   const snippet = snippets.find(({ id }) => id === chosen) ?? snippets[0]!;
   const copyWithToken = async (): Promise<void> => {
     const answer = await askToken({
@@ -36,7 +38,7 @@ export function Samples({ snippets, token, tokenName }: SamplesProps): JSX.Eleme
         requestAsOwner<{ token: string }>("POST", "/api/token/reveal", { which: token, current }),
     });
     if (!answer || "error" in answer) return;
-    const text = snippet.code.replace(placeholderOf(token), () => answer.body.token);
+    const text = snippet.code.replace(placeholder, () => answer.body.token);
     if (await copyText(text)) toast({ text: "Copied with the token" });
     else setToCopy(text);
   };
@@ -49,7 +51,7 @@ export function Samples({ snippets, token, tokenName }: SamplesProps): JSX.Eleme
         options={snippets.map(({ id, label }) => ({ value: id, name: label }))}
       />
       <p class="hint">
-        {snippet.hint} Replace <code>{placeholderOf(token)}</code> with the {tokenName}.
+        {snippet.hint} Replace <code>{placeholder}</code> with the {tokenName}.
       </p>
       <Code language={snippet.language} text={snippet.code} title={snippet.label} />
       <div class="row wrap">
@@ -67,19 +69,12 @@ function useChosen(token: string, first: string): [string, (id: string) => void]
   const [chosen, setChosen] = useState(first);
   const key = `${storageKey}-${token}`;
   useEffect(() => {
-    try {
-      setChosen(localStorage.getItem(key) ?? first);
-    } catch {
-      // Without storage, the first language is shown.
-    }
+    const stored = readStored(key);
+    if (typeof stored === "string") setChosen(stored);
   }, []);
   const choose = (id: string): void => {
     setChosen(id);
-    try {
-      localStorage.setItem(key, id);
-    } catch {
-      // Without storage, the choice lasts until the page is left.
-    }
+    keep(key, id);
   };
   return [chosen, choose];
 }

@@ -91,7 +91,6 @@ function ResultBadge({ isBusy, result }: Omit<MethodProps, "name">): JSX.Element
 }
 
 const testResults: Readonly<Record<string, string>> = {
-  token_query_disabled: "allow_token_query is off. Turn it on only for clients that need it.",
   not_found: "The channel is off.",
   token_not_configured: "The channel has no token yet.",
   token_mismatch: "The channel rejected the token.",

@@ -110,7 +110,11 @@ function Connections({ onCount, max }: ConnectionsProps): JSX.Element {
       {view && view.connections.length === 0 && <NoConnections isFiltered={text.trim() !== ""} />}
       {view && view.connections.length > 0 && (
         <>
-          <ConnectionTable connections={view.connections} refresh={refresh} />
+          <Table label="Table of connections" columns={columns} kind="cards">
+            {view.connections.map((connection) => (
+              <ConnectionRow key={connection.id} connection={connection} refresh={refresh} />
+            ))}
+          </Table>
           <Pager
             offset={offset}
             shown={view.connections.length}
@@ -172,21 +176,6 @@ const columns = [
     </span>,
   ],
 ] as const;
-
-interface TableProps {
-  readonly connections: readonly ConnectionView[];
-  readonly refresh: () => Promise<unknown>;
-}
-
-function ConnectionTable({ connections, refresh }: TableProps): JSX.Element {
-  return (
-    <Table label="Table of connections" columns={columns} kind="cards">
-      {connections.map((connection) => (
-        <ConnectionRow key={connection.id} connection={connection} refresh={refresh} />
-      ))}
-    </Table>
-  );
-}
 
 /** Name of a client: product and system of its user agent, else its address. */
 const clientName = ({ userAgent, address, method }: ConnectionView): string =>

@@ -43,11 +43,13 @@ export function findingsOf(checks: readonly CheckView[]): readonly CheckView[] {
   );
 }
 
+export const countOf = (checks: readonly CheckView[], wanted: CheckView["result"]): number =>
+  checks.filter(({ result }) => result === wanted).length;
+
 /** Counts the findings in one line: `1 problem and 2 warnings`. */
 export function verdict(checks: readonly CheckView[]): string {
-  const count = (wanted: CheckView["result"]): number =>
-    checks.filter(({ result }) => result === wanted).length;
-  const [failed, warnings] = [count("failed"), count("warning")];
+  const failed = countOf(checks, "failed");
+  const warnings = countOf(checks, "warning");
   const parts = [
     failed > 0 && (failed === 1 ? "1 problem" : `${failed} problems`),
     warnings > 0 && (warnings === 1 ? "1 warning" : `${warnings} warnings`),

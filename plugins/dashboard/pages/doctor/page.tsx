@@ -19,6 +19,7 @@ import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
 import {
   codeParts,
+  countOf,
   findingsOf,
   findingTitle,
   fixParts,
@@ -113,22 +114,26 @@ interface VerdictProps {
 
 function Verdict({ run, isRunning, start }: VerdictProps): JSX.Element {
   const { checks, at } = run;
-  const count = (wanted: CheckView["result"]): number =>
-    checks.filter(({ result }) => result === wanted).length;
+  const text = verdict(checks);
+  const passed = countOf(checks, "ok");
   const again = async (): Promise<void> => {
     await start();
     toast({ text: "The checks have finished" });
   };
   return (
     <section class="card verdict" aria-label="Result">
-      <Ring passed={count("ok")} warnings={count("warning")} failed={count("failed")} />
+      <Ring
+        passed={passed}
+        warnings={countOf(checks, "warning")}
+        failed={countOf(checks, "failed")}
+      />
       <div class="grow">
-        <h2>{verdict(checks)}</h2>
+        <h2>{text}</h2>
         <p class="unseen" role="status">
-          {isRunning ? "" : verdict(checks)}
+          {isRunning ? "" : text}
         </p>
         <p class="muted">
-          {checks.length === 1 ? "1 check" : `${checks.length} checks`}: {count("ok")} passed ·{" "}
+          {checks.length === 1 ? "1 check" : `${checks.length} checks`}: {passed} passed ·{" "}
           {isRunning ? (
             "running…"
           ) : (

@@ -4,7 +4,7 @@ import { Button, IconButton, LinkButton } from "../parts/button.tsx";
 import { Switch } from "../parts/field.tsx";
 import { Modal } from "../parts/modal.tsx";
 import { sendRequest } from "../live/api.ts";
-import { openSetup, signInPrompt } from "../live/owner.ts";
+import { signInPrompt, type SignInPrompt } from "../live/owner.ts";
 import { useSite } from "../site.tsx";
 import { signOutReasonLabel } from "../../shared/sign-in-labels.ts";
 import { openDialogs, type Confirmation } from "./dialogs.ts";
@@ -101,16 +101,11 @@ function MoreSheet(): JSX.Element {
   );
 }
 
-interface SignInDialogProps {
-  /** Why the session ended, as a code; undefined if that is unknown. */
-  readonly reason: string | undefined;
-  readonly done: (signedIn: boolean) => void;
-}
-
 const keptText = "Sign in to continue here. Your draft and everything on this page are kept.";
 
 /** Asks for the launcher token. Esc and a click outside do not close it. */
-function SignInDialog({ reason, done }: SignInDialogProps): JSX.Element {
+function SignInDialog({ reason, done }: SignInPrompt): JSX.Element {
+  const { url } = useSite();
   return (
     <TokenDialog
       title="Your session has ended"
@@ -121,7 +116,7 @@ function SignInDialog({ reason, done }: SignInDialogProps): JSX.Element {
       send={(token) => sendRequest("POST", "/login", { token })}
       endsOn={({ code }) => code === "setup_required"}
       done={(answer) => {
-        if (answer && "error" in answer) openSetup();
+        if (answer && "error" in answer) location.assign(url("/setup"));
         done(answer !== undefined && "body" in answer);
       }}
     />

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Button, IconButton } from "../parts/button.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
 import { Segment } from "../parts/segment.tsx";
-import { liveState, resumeStream } from "../live/stream.ts";
+import { liveState, pageStream } from "../live/stream.ts";
 import { useSite, type Theme } from "../site.tsx";
 import { counts } from "./counts.ts";
 import { openLayer } from "./layer-state.ts";
@@ -63,7 +63,7 @@ function LiveState(): JSX.Element {
         {text}
       </span>
       {action !== undefined && (
-        <button type="button" class="link" onClick={resumeStream}>
+        <button type="button" class="link" onClick={() => pageStream.resume()}>
           {action}
         </button>
       )}

@@ -1,6 +1,7 @@
 /** Keyboard shortcuts of every page. @module */
 import { signal } from "@preact/signals";
 import { base } from "../live/base.ts";
+import { keep, readStored } from "../live/storage.ts";
 import { closeLayer, layer, openLayer } from "./layer-state.ts";
 import { helpPages, mainPages } from "./navigation.ts";
 import { toggleTheme } from "./theme.ts";
@@ -14,12 +15,7 @@ export const areShortcutsOn = signal(true);
 
 export function setShortcuts(isOn: boolean): void {
   areShortcutsOn.value = isOn;
-  try {
-    if (isOn) localStorage.removeItem(storageKey);
-    else localStorage.setItem(storageKey, "off");
-  } catch {
-    // Without storage, the choice lasts until the page is left.
-  }
+  keep(storageKey, isOn ? undefined : "off");
 }
 
 const pageKeys = new Map<string, () => unknown>();
@@ -42,11 +38,7 @@ const isField = (target: EventTarget | null): boolean =>
 
 /** Listens to the keys of the page. */
 export function startShortcuts(): void {
-  try {
-    areShortcutsOn.value = localStorage.getItem(storageKey) !== "off";
-  } catch {
-    // Without storage, shortcuts stay on.
-  }
+  areShortcutsOn.value = readStored(storageKey) !== "off";
   let sequenceUntil = 0;
   addEventListener("keydown", (event) => {
     const key = event.key.toLowerCase();

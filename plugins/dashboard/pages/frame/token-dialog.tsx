@@ -26,7 +26,7 @@ export function TokenDialog(props: TokenDialogProps): JSX.Element | null {
   const isLimited = secondsLeft > 0 && form.token.trim().length < unlimitedTokenLength;
   if (form.isLeft) return null;
   return (
-    <Modal label={title} keep={keep === true} onClose={() => void form.cancel(done)}>
+    <Modal label={title} keep={keep} onClose={() => void form.cancel(done)}>
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -1,10 +1,9 @@
 /** Sends requests of a signed-in browser, and asks for the token again after a sign-out. @module */
 import { signal } from "@preact/signals";
-import { base } from "./base.ts";
 import { sendRequest, type ApiError, type ApiResult } from "./api.ts";
 
 /** The open dialog "Your session has ended". `done` receives whether the user signed in. */
-interface SignInPrompt {
+export interface SignInPrompt {
   /** Code of the server; undefined if the stream closed before the server could send it. */
   readonly reason: string | undefined;
   readonly done: (signedIn: boolean) => void;
@@ -111,6 +110,3 @@ function signInWithDialog(): Promise<boolean> {
   });
   return signingIn;
 }
-
-/** Opens the setup page, since the launcher token has gone. */
-export const openSetup = (): void => location.assign(`${base()}/setup`);

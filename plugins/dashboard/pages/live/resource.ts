@@ -1,33 +1,21 @@
 /** Data of a page that follows the events of the server. @module */
-import { useSignal, type ReadonlySignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
-import type { FeedEvents } from "../../shared/feed-views.ts";
 import type { ApiError } from "./api.ts";
 import { load } from "./owner.ts";
-import { subscribe } from "./stream.ts";
-
-interface Resource<T> {
-  /** The newest data. Undefined before the first response, if the page had none. */
-  readonly value: ReadonlySignal<T>;
-  /** The error of the last attempt; the data before it stays. */
-  readonly error: ReadonlySignal<ApiError | undefined>;
-  /** Loads the data now. @returns The error, or undefined after success. */
-  readonly refresh: () => Promise<ApiError | undefined>;
-}
-
-interface ResourceOptions {
-  /** Events after which the data is loaded again. */
-  readonly refreshOn?: readonly (keyof FeedEvents)[];
-  /** Shortest time between two such loads. @defaultValue one second */
-  readonly minIntervalMs?: number;
-}
+import { subscribe, type Subscriber } from "./stream.ts";
 
 /**
- * Data of an API path. After a change of `path`, the old data stays until the new path is loaded.
+ * Data of an API path. After a change of `path`, the old data stays until the new path is loaded,
+ * and after an error until the next attempt.
  *
  * @param initial - The data in the document, or undefined to load it immediately.
  */
-export function useResource<T>(path: string, initial: T, options: ResourceOptions = {}) {
+export function useResource<T>(
+  path: string,
+  initial: T,
+  options: Pick<Subscriber, "refreshOn" | "minIntervalMs"> = {},
+) {
   const value = useSignal(initial);
   const error = useSignal<ApiError | undefined>(undefined);
   const refresh = useCallback(async () => {
@@ -45,13 +33,11 @@ export function useResource<T>(path: string, initial: T, options: ResourceOption
     if (!isFirst.current || value.peek() === undefined) void refresh();
     isFirst.current = false;
   }, [refresh]);
-  return { value, error, refresh } satisfies Resource<T>;
+  return { value, error, refresh };
 }
 
-type Listeners = { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void };
-
 /** Calls the newest functions after events of the server. */
-export function useEvents(on: Listeners): void {
+export function useEvents(on: NonNullable<Subscriber["on"]>): void {
   const latest = useRef(on);
   latest.current = on;
   useEffect(

@@ -16,8 +16,10 @@ type LiveState = "connecting" | "live" | "reconnecting" | "paused" | "signed-out
 /** State of the live updates of this page. */
 export const liveState = signal<LiveState>("connecting");
 
+type Listeners = { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void };
+
 /** A part of the page that follows events. */
-interface Subscriber {
+export interface Subscriber {
   /**
    * Loads the data again: after a lost stream, after missed events and after a sign-in.
    *
@@ -28,7 +30,7 @@ interface Subscriber {
   readonly refreshOn?: readonly (keyof FeedEvents)[];
   /** Shortest time between two such loads. @defaultValue one second */
   readonly minIntervalMs?: number;
-  readonly on?: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void };
+  readonly on?: Listeners;
 }
 
 interface Registered {
@@ -162,25 +164,24 @@ class PageStream {
     }
   }
 
-  private readonly handlers: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void } =
-    {
-      hello: ({ resumed, now }) => {
-        setServerTime(now);
-        if (resumed && this.isCurrent) liveState.value = "live";
-        else void this.refresh();
-      },
-      missed: () => void this.refresh(),
-      superseded: () => this.pause("paused"),
-      ended: async ({ reason }) => {
-        this.close();
-        await pendingSignOut;
-        // Another tab may not have received the new cookie yet.
-        if (reason === "rotated" || reason === "replaced")
-          await new Promise((done) => setTimeout(done, minRefreshIntervalMs));
-        setSignOutReason(reason);
-        void this.refreshAndReopen(0);
-      },
-    };
+  private readonly handlers: Listeners = {
+    hello: ({ resumed, now }) => {
+      setServerTime(now);
+      if (resumed && this.isCurrent) liveState.value = "live";
+      else void this.refresh();
+    },
+    missed: () => void this.refresh(),
+    superseded: () => this.pause("paused"),
+    ended: async ({ reason }) => {
+      this.close();
+      await pendingSignOut;
+      // Another tab may not have received the new cookie yet.
+      if (reason === "rotated" || reason === "replaced")
+        await new Promise((done) => setTimeout(done, minRefreshIntervalMs));
+      setSignOutReason(reason);
+      void this.refreshAndReopen(0);
+    },
+  };
 }
 
 const eventTypes: readonly (keyof FeedEvents)[] = [
@@ -204,14 +205,8 @@ const eventTypes: readonly (keyof FeedEvents)[] = [
   "ended",
 ];
 
-/** The only stream of this page. */
-const pageStream = new PageStream();
-
-/** Begins to follow the server. Call it once, in the browser. */
-export const startStream = (): void => pageStream.start();
-
-/** Continues after "paused" and "signed out". */
-export const resumeStream = (): void => pageStream.resume();
+/** The only stream of this page. Start it once, in the browser. */
+export const pageStream = new PageStream();
 
 /**
  * Adds a part of the page. Its data must be current, or its own `refresh` must have been called.

@@ -1,5 +1,5 @@
 /** The cards of the overview whose code loads after the page. @module */
-import type { JSX } from "preact";
+import { Fragment, type JSX } from "preact";
 import type {
   ConnectionView,
   ConnectionsView,
@@ -38,7 +38,10 @@ export function ApplicationCard({ program }: { readonly program: ProgramView }):
             <code dir="ltr">{program.command}</code>
           </dd>
           {programDetails(program).map(([name, value]) => (
-            <Detail key={name} name={name} value={value} />
+            <Fragment key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </Fragment>
           ))}
         </dl>
         <div class="stack">
@@ -55,15 +58,6 @@ export function ApplicationCard({ program }: { readonly program: ProgramView }):
         </div>
       </div>
     </Card>
-  );
-}
-
-function Detail({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </>
   );
 }
 
@@ -89,12 +83,7 @@ export function ConnectionsCard({ view, now }: { view: ConnectionsView; now: num
   );
 }
 
-interface RowProps {
-  readonly connection: ConnectionView;
-  readonly now: number;
-}
-
-function Row({ connection, now }: RowProps): JSX.Element {
+function Row({ connection, now }: { connection: ConnectionView; now: number }): JSX.Element {
   const { userAgent, method, address, since } = connection;
   const isPage = method === "dashboard";
   return (

@@ -4,10 +4,10 @@ import { Icon } from "./icon.tsx";
 
 interface Look {
   /** @defaultValue `"plain"` */
-  readonly kind?: "primary" | "plain" | "ghost" | "danger";
-  readonly compact?: boolean;
+  readonly kind?: "primary" | "plain" | "ghost" | "danger" | undefined;
+  readonly compact?: boolean | undefined;
   /** Full width of the surrounding box. */
-  readonly block?: boolean;
+  readonly block?: boolean | undefined;
   readonly icon?: string;
   readonly children?: ComponentChildren;
 }
@@ -18,8 +18,8 @@ type ButtonProps = Look &
     readonly busy?: string | false | undefined;
   };
 
-const classOf = ({ kind = "plain", compact, block }: Look): string =>
-  ["button", kind === "plain" ? "" : kind, compact ? "compact" : "", block ? "block" : ""]
+const classOf = ({ kind, compact, block }: Look): string =>
+  ["button", kind !== "plain" && kind, compact && "compact", block && "block"]
     .filter(Boolean)
     .join(" ");
 
@@ -29,11 +29,11 @@ export function Button({ kind, compact, block, icon, busy, children, ...rest }: 
     <button
       type="button"
       {...rest}
-      class={classOf({ ...(kind && { kind }), compact: compact === true, block: block === true })}
+      class={classOf({ kind, compact, block })}
       aria-disabled={isBusy || undefined}
       onClick={isBusy ? (event) => event.preventDefault() : rest.onClick}
     >
-      {icon !== undefined && <Icon name={icon} small={compact === true} />}
+      {icon !== undefined && <Icon name={icon} small={compact} />}
       {isBusy ? (
         <span class="busy">
           <span>{busy}</span>
@@ -52,11 +52,8 @@ type LinkButtonProps = Look &
 /** A link that looks like a button. `href` needs the base path. */
 export function LinkButton({ kind, compact, block, icon, children, ...rest }: LinkButtonProps) {
   return (
-    <a
-      {...rest}
-      class={classOf({ ...(kind && { kind }), compact: compact === true, block: block === true })}
-    >
-      {icon !== undefined && <Icon name={icon} small={compact === true} />}
+    <a {...rest} class={classOf({ kind, compact, block })}>
+      {icon !== undefined && <Icon name={icon} small={compact} />}
       {children}
     </a>
   );
@@ -66,7 +63,7 @@ type IconButtonProps = Omit<ButtonHTMLAttributes, "icon" | "label"> & {
   readonly icon: string;
   /** Name for assistive technology and tooltip. */
   readonly label: string;
-  readonly compact?: boolean;
+  readonly compact?: boolean | undefined;
   readonly flip?: boolean;
 };
 
@@ -80,7 +77,7 @@ export function IconButton({ icon, label, compact, flip, ...rest }: IconButtonPr
       {...rest}
       class={`icon-button${compact ? " compact" : ""}`}
     >
-      <Icon name={icon} flip={flip === true} />
+      <Icon name={icon} flip={flip} />
     </button>
   );
 }

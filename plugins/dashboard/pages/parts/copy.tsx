@@ -57,24 +57,19 @@ export function CopyButton({ text, label = "Copy", icon, kind, compact }: CopyPr
     clearTimeout(timer.current);
     timer.current = setTimeout(() => setState("ready"), feedbackMs);
   };
-  const said = state === "done" ? "Copied" : "Can't copy";
+  const said = state === "ready" ? "" : state === "done" ? "Copied" : "Can't copy";
   const picture = state === "done" ? "check" : "copy";
   return (
     <>
       {icon ? (
-        <IconButton
-          icon={picture}
-          label={state === "ready" ? label : said}
-          compact={compact ?? true}
-          onClick={act}
-        />
+        <IconButton icon={picture} label={said || label} compact={compact ?? true} onClick={act} />
       ) : (
-        <Button icon={picture} kind={kind ?? "plain"} compact={compact === true} onClick={act}>
-          {state === "ready" ? label : said}
+        <Button icon={picture} kind={kind} compact={compact} onClick={act}>
+          {said || label}
         </Button>
       )}
       <span class="unseen" role="status">
-        {state === "ready" ? "" : said}
+        {said}
       </span>
     </>
   );

@@ -5,9 +5,9 @@ import { useSite } from "../site.tsx";
 interface IconProps {
   /** Name in `scripts/console-icons.mjs`. */
   readonly name: string;
-  readonly small?: boolean;
+  readonly small?: boolean | undefined;
   /** Mirrors the icon in right-to-left pages. */
-  readonly flip?: boolean;
+  readonly flip?: boolean | undefined;
   readonly tone?: string;
 }
 

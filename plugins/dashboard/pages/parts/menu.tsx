@@ -26,7 +26,7 @@ export function Menu({ label, icon = "ellipsis", compact, items }: MenuProps) {
       <IconButton
         icon={icon}
         label={label}
-        compact={compact === true}
+        compact={compact}
         aria-haspopup="menu"
         aria-expanded={isOpen}
         aria-controls={found ? id : undefined}

@@ -9,7 +9,7 @@ interface ModalProps {
   /** Class of the dialog, for example `wide`. */
   readonly kind?: string;
   /** True if Esc and a click outside the dialog do not close it. */
-  readonly keep?: boolean;
+  readonly keep?: boolean | undefined;
   readonly children: ComponentChildren;
 }
 

@@ -1,14 +1,9 @@
 /** The channels of other authors. @module */
-import type { JSX } from "preact";
 import type { ChannelsView } from "../../shared/views.ts";
 import { formatCount } from "../../shared/format.ts";
 import { Card } from "./card.tsx";
 import { Table } from "./table.tsx";
 import { Icon } from "./icon.tsx";
-
-interface OtherChannelsProps {
-  readonly channels: NonNullable<ChannelsView["others"]>;
-}
 
 const columns = [
   ["Channel"],
@@ -17,7 +12,7 @@ const columns = [
   ["In / out", "end"],
 ] as const;
 
-export function OtherChannels({ channels }: OtherChannelsProps): JSX.Element {
+export function OtherChannels({ channels }: { channels: NonNullable<ChannelsView["others"]> }) {
   return (
     <Card id="other-channels" title="Other channels">
       <Table label="Table of other channels" columns={columns}>

@@ -22,11 +22,7 @@ export interface FormState {
 type Question = QuestionView["question"];
 type Property = NonNullable<Question["schema"]>["properties"][string];
 
-interface TextFieldProps extends FormState {
-  readonly label: string;
-}
-
-export function TextField({ label, problem, given }: TextFieldProps): JSX.Element {
+export function TextField({ label, problem, given }: FormState & { readonly label: string }) {
   const id = useId();
   const isWrong = problem?.field === "text";
   return (

@@ -96,18 +96,12 @@ async function unblock(address: string, refresh: () => Promise<unknown>): Promis
 }
 
 /** Repeated failures of one address. */
-interface Attempt {
+interface Attempt extends Pick<RejectionView, "address" | "times" | "at" | "until"> {
   readonly key: string;
-  readonly address: string;
   /** Kind of the peer and reason: `Client, wrong token`. */
   readonly kind: string;
   /** How the token was sent, and from which page. */
   readonly detail: string;
-  readonly times: number;
-  /** Unix milliseconds of the latest one. */
-  readonly at: number;
-  /** Unix milliseconds until which the address is blocked. */
-  readonly until?: number;
   /** The fix, unless an earlier attempt shows the same one. */
   readonly fix?: string | undefined;
 }
