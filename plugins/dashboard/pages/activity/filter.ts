@@ -9,7 +9,7 @@ interface Term {
 }
 
 /** A parsed filter. */
-export interface LogFilter {
+interface LogFilter {
   readonly terms: readonly Term[];
   /** Text to mark in the lines. */
   readonly marks: readonly string[];

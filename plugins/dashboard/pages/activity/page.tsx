@@ -9,14 +9,7 @@ import { Search } from "../parts/field.tsx";
 import { Empty, PageHead, Problem, Skeleton } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { formatCount, timeOfDay } from "../../shared/format.ts";
-import {
-  type LogFilter,
-  matches,
-  parseFilter,
-  parseLevels,
-  searchText,
-  withTerm,
-} from "./filter.ts";
+import { matches, parseFilter, parseLevels, searchText, withTerm } from "./filter.ts";
 import { Histogram } from "./histogram.tsx";
 import { levelTones, Line, type LineActions } from "./line.tsx";
 import {
@@ -347,23 +340,9 @@ const defaultLevels: readonly LogLevel[] = ["info", "warn", "error"];
 const typingMs = 200;
 
 /** The filter and its setters. */
-interface Query {
-  readonly text: string;
-  readonly filter: LogFilter;
-  /** The text as it was 200 ms ago, for requests. */
-  readonly settled: LogFilter;
-  readonly levels: readonly LogLevel[];
-  /** Start of the only minute to show. */
-  readonly minute: number | undefined;
-  readonly openLine: string;
-  setText(text: string): void;
-  toggleLevel(level: LogLevel): void;
-  setMinute(minute: number | undefined): void;
-  setOpenLine(id: string): void;
-  clear(): void;
-}
+type Query = ReturnType<typeof useQuery>;
 
-function useQuery(data: ActivityData, path: string): Query {
+function useQuery(data: ActivityData, path: string) {
   const [text, setText] = useState(data.q ?? "");
   const [settledText, setSettled] = useState(text);
   const [levels, setLevels] = useState(parseLevels(data.level ?? null) ?? defaultLevels);
@@ -382,12 +361,14 @@ function useQuery(data: ActivityData, path: string): Query {
   return {
     text,
     filter: useMemo(() => parseFilter(text), [text]),
+    /** The text as it was 200 ms ago, for requests. */
     settled: useMemo(() => parseFilter(settledText), [settledText]),
     levels,
+    /** Start of the only minute to show. */
     minute,
     openLine,
     setText,
-    toggleLevel: (level) =>
+    toggleLevel: (level: LogLevel) =>
       setLevels((old) =>
         old.includes(level) ? old.filter((other) => other !== level) : [...old, level],
       ),

@@ -67,15 +67,7 @@ export function DoctorPage(_: { readonly data: DoctorData }): JSX.Element {
   );
 }
 
-interface Runs {
-  readonly run: Run | undefined;
-  readonly error: ApiError | undefined;
-  readonly isRunning: boolean;
-  /** Runs the checks; a second call during a run waits for the same one. */
-  readonly start: () => Promise<ApiError | undefined>;
-}
-
-function useRuns(): Runs {
+function useRuns() {
   const [run, setRun] = useState<Run>();
   const [error, setError] = useState<ApiError>();
   const [isRunning, setRunning] = useState(false);
@@ -97,6 +89,7 @@ function useRuns(): Runs {
     counts.value = { ...counts.value, findings: findingsOf(answer.body.checks).length };
     return undefined;
   };
+  /** A second call during a run waits for the same one. */
   const start = (): Promise<ApiError | undefined> => (running.current ??= runChecks());
   useEffect(() => {
     void start();

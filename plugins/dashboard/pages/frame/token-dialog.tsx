@@ -18,7 +18,7 @@ interface TokenDialogProps extends TokenQuestion<unknown> {
 
 /** Sends the token until the server accepts it. A rate limit counts down on the dialog. */
 export function TokenDialog(props: TokenDialogProps): JSX.Element | null {
-  const { title, text, verb, danger, cancel = "Cancel", fields, keep, done } = props;
+  const { title, text, verb, danger, cancel = "Cancel", fields, keep } = props;
   const label = props.label ?? "Launcher token";
   const id = useId();
   const form = useTokenForm(props, label);
@@ -26,7 +26,7 @@ export function TokenDialog(props: TokenDialogProps): JSX.Element | null {
   const isLimited = secondsLeft > 0 && form.token.trim().length < unlimitedTokenLength;
   if (form.isLeft) return null;
   return (
-    <Modal label={title} keep={keep} onClose={() => void form.cancel(done)}>
+    <Modal label={title} keep={keep} onClose={() => void form.cancel()}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -58,7 +58,7 @@ export function TokenDialog(props: TokenDialogProps): JSX.Element | null {
           )}
         </div>
         <footer>
-          <Button onClick={() => void form.cancel(done)}>{cancel}</Button>
+          <Button onClick={() => void form.cancel()}>{cancel}</Button>
           <Button
             type="submit"
             kind={danger ? "danger" : "primary"}
@@ -122,12 +122,12 @@ function useTokenForm({ send, endsOn, done }: TokenDialogProps, label: string) {
       setProblem(undefined);
     },
     /** The server may complete a request that is under way. */
-    async cancel(end: (answer: Answer) => void): Promise<void> {
+    async cancel(): Promise<void> {
       if (answered.current) return;
       answered.current = true;
       setLeft(true);
       const answer = await pending.current;
-      end(answer && "body" in answer ? answer : undefined);
+      done(answer && "body" in answer ? answer : undefined);
     },
   };
 }

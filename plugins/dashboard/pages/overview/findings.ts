@@ -39,8 +39,14 @@ function programFindings(program: ProgramView): readonly Finding[] {
 
 const storageKey = "doorward-dismissed";
 
-/** Reads and keeps the dismissed problems. Without storage, they return with the next page. */
-function useDismissed() {
+/** The problems that were not dismissed. */
+export interface Findings {
+  readonly items: readonly Finding[];
+  readonly dismiss: (id: string) => void;
+}
+
+/** Without storage, dismissed problems return with the next page. */
+export function useFindings(status: StatusView): Findings {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
     const stored = readStored(storageKey);
@@ -51,16 +57,5 @@ function useDismissed() {
     setIds(next);
     keep(storageKey, [...next]);
   };
-  return { ids, dismiss };
-}
-
-/** The problems that were not dismissed. */
-export interface Findings {
-  readonly items: readonly Finding[];
-  readonly dismiss: (id: string) => void;
-}
-
-export function useFindings(status: StatusView): Findings {
-  const { ids, dismiss } = useDismissed();
   return { items: findingsOf(status).filter(({ id }) => !ids.has(id)), dismiss };
 }

@@ -49,7 +49,6 @@ export function Traffic({ figures }: { readonly figures: FiguresView }): JSX.Ele
   const timeOf = (at: number): string =>
     format(figures.at - (received.length - 1 - at) * minutes * minuteMs);
   const isEmpty = [...received, ...sent].every((value) => value === 0);
-  const period = range === "hour" ? "hour" : "day";
   return (
     <section class="card" aria-labelledby="traffic">
       <header class="bare wrap">
@@ -78,7 +77,7 @@ export function Traffic({ figures }: { readonly figures: FiguresView }): JSX.Ele
       </header>
       <Chart
         name={
-          `Messages per minute in the last ${period}. On average ${average(series[0])} from ` +
+          `Messages per minute in the last ${range}. On average ${average(series[0])} from ` +
           `clients and ${average(series[1])} from the application.`
         }
         labels={labels}
@@ -86,7 +85,7 @@ export function Traffic({ figures }: { readonly figures: FiguresView }): JSX.Ele
         timeOf={timeOf}
       />
       {isEmpty ? (
-        <p class="chart-note">No messages in this {period}.</p>
+        <p class="chart-note">No messages in this {range}.</p>
       ) : (
         <TrafficTable received={received} sent={sent} timeOf={timeOf} />
       )}

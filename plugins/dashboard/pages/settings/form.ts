@@ -80,16 +80,9 @@ export const groups: readonly Group[] = [
   },
 ];
 
-/** Section of a file to its request path and file name. */
-export const files: Readonly<Record<string, { readonly path: string; readonly file: string }>> = {
-  "channels.pico": { path: "/api/channels/pico", file: "config.json" },
-  "channels.pico_client": { path: "/api/channels/pico_client", file: "config.json" },
-  "channels.openai": { path: "/api/channels/openai", file: "config.json" },
-  "channels.ai_sdk": { path: "/api/channels/ai_sdk", file: "config.json" },
-  "channels.ag_ui": { path: "/api/channels/ag_ui", file: "config.json" },
-  store: { path: "", file: "config.json" },
-  launcher: { path: "/api/launcher", file: "launcher-config.json" },
-};
+/** @returns The name of the file that has a section. */
+export const fileOf = (section: string): string =>
+  section === "launcher" ? "launcher-config.json" : "config.json";
 
 /** Returns all settings of all sections. */
 export function settingsOf(sections: readonly SettingsSectionView[]): readonly Setting[] {
@@ -140,7 +133,7 @@ function fixedBy({ section, managedByEnv, managedByFlag }: SettingsSectionView, 
   const [variable, flag] = [managedByEnv[key], managedByFlag[key]];
   if (flag !== undefined) return `Set by the command-line option ${flag}.`;
   if (variable !== undefined) return `Set by the environment variable ${variable}.`;
-  return `Edit ${files[section]?.file ?? "the file"} to change it.`;
+  return `Edit ${fileOf(section)} to change it.`;
 }
 
 /** Returns the content of a field that shows `value`. */

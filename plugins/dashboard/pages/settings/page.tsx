@@ -7,7 +7,7 @@ import { Button } from "../parts/button.tsx";
 import { Search } from "../parts/field.tsx";
 import { Notice, PageHead, Problem, Skeleton } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
-import { files, groups, type Setting } from "./form.ts";
+import { fileOf, groups, type Setting } from "./form.ts";
 import { FixedRow, SettingRow } from "./row.tsx";
 import { useSettingsForm, type SettingsForm } from "./use-form.ts";
 
@@ -69,7 +69,7 @@ function FileProblems({ view }: { readonly view: SettingsView | undefined }): JS
     <div role="alert">
       {found.map(({ section, problem }) => (
         <Notice key={section} tone="warn">
-          {files[section]?.file} contains an invalid change: {problem}
+          {fileOf(section)} contains an invalid change: {problem}
         </Notice>
       ))}
     </div>

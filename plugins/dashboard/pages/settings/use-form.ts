@@ -7,7 +7,6 @@ import {
   type Draft,
   draftOf,
   type Drafts,
-  files,
   isChanged,
   read,
   type Setting,
@@ -208,7 +207,7 @@ async function saveSection(
   patch: Patch,
   names: Readonly<Record<string, string>>,
 ): Promise<Saved | undefined> {
-  const path = files[section]?.path ?? "";
+  const path = `/api/${section.replace(".", "/")}`;
   const send = (extra: object): Promise<Saved> =>
     requestAsOwner("PUT", path, { ...patch, ...extra }, etag);
   const guarded = Object.keys(patch).filter((key) => guardedFields.has(key));
