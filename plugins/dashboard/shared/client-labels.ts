@@ -1,16 +1,4 @@
-// Labels of clients and browsers.
-
-const methods: Readonly<Record<string, string>> = {
-  header: "header",
-  subprotocol: "subprotocol",
-  query: "token in URL",
-  dashboard: "this dashboard",
-};
-
-/** Returns the label of the authentication method of a channel client. */
-export function methodLabel(method: string): string {
-  return methods[method] ?? method;
-}
+// Labels of browsers and other clients.
 
 const browsers: readonly (readonly [RegExp, string])[] = [
   [/Edg\/(\d+)/, "Edge"],

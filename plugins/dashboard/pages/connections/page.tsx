@@ -19,7 +19,7 @@ import { Empty, Problem, Skeleton } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
 import { formatBytes, formatCount } from "../../shared/format.ts";
-import { browserLabel, methodLabel } from "../../shared/client-labels.ts";
+import { browserLabel } from "../../shared/client-labels.ts";
 
 /** Data of the page. */
 export interface ConnectionsData {
@@ -177,6 +177,12 @@ const columns = [
   ],
 ] as const;
 
+/** Methods with another label than their name. */
+const methods: Readonly<Record<string, string>> = {
+  query: "token in URL",
+  dashboard: "this dashboard",
+};
+
 /** Name of a client: product and system of its user agent, else its address. */
 const clientName = ({ userAgent, address, method }: ConnectionView): string =>
   (method === "dashboard" && "This dashboard") || browserLabel(userAgent ?? "") || address;
@@ -215,7 +221,7 @@ function ConnectionRow({ connection, refresh }: RowProps): JSX.Element {
       </td>
       <td class="mono">{address}</td>
       <td class="muted">
-        {methodLabel(connection.method)}
+        {methods[connection.method] ?? connection.method}
         <Person connection={connection} />
       </td>
       <td class="end num">

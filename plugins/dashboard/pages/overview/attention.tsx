@@ -6,7 +6,6 @@ import { Icon } from "../parts/icon.tsx";
 import { requestAsOwner } from "../live/owner.ts";
 import { toast } from "../frame/toasts.ts";
 import { useSite } from "../site.tsx";
-import { stopTimeoutLabel, programState } from "../../shared/program-labels.ts";
 import {
   blockedLabel,
   rejectionDetail,
@@ -16,6 +15,17 @@ import {
 import { formatCount } from "../../shared/format.ts";
 import type { ProgramView } from "../../shared/views.ts";
 import type { Finding, Findings } from "./findings.ts";
+
+type BadgeTone = "ok" | "warn" | "bad";
+
+export const programStates: Readonly<
+  Record<ProgramView["state"], { readonly text: string; readonly tone: BadgeTone }>
+> = {
+  running: { text: "Running", tone: "ok" },
+  waiting: { text: "Restarting soon", tone: "warn" },
+  ended: { text: "Exited", tone: "bad" },
+  stopped: { text: "Stopped", tone: "warn" },
+};
 
 interface FindingTexts {
   readonly title: string;
@@ -42,18 +52,24 @@ function describe(finding: Finding, fix: string | undefined): FindingTexts {
     };
   }
   const { program, kind } = finding;
-  if (kind === "stop-timed-out") return { title: stopTimeoutLabel(program), action: "restart" };
+  if (kind === "stop-timed-out")
+    return { title: stopTimeoutLabel(program.stopTimeouts), action: "restart" };
   if (kind === "lines") return describeLines(program);
   const { state, restarts, restartsByOwner, lastEnd } = program;
   const crashes = restarts - restartsByOwner;
   return {
-    title: state === "running" ? "The application restarted" : programState(state).text,
+    title: state === "running" ? "The application restarted" : programStates[state].text,
     detail: [
       ...(crashes === 0 ? [] : [crashes === 1 ? "1 restart" : `${crashes} restarts`]),
       ...(lastEnd === undefined ? [] : [`last exit: ${lastEnd}`]),
     ].join(", "),
     output: "source:program",
   };
+}
+
+function stopTimeoutLabel(count: number): string {
+  const replies = count === 1 ? "a stopped reply" : `${formatCount(count)} stopped replies`;
+  return `The program has not ended ${replies} in time. Its output about them is dropped.`;
 }
 
 function describeLines({ invalidLines }: ProgramView): FindingTexts {

@@ -9,12 +9,12 @@ import type {
 import { Card } from "../parts/card.tsx";
 import { Table } from "../parts/table.tsx";
 import { Badge, Notice } from "../parts/states.tsx";
-import { programDetails, programState } from "../../shared/program-labels.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
 import { formatCount } from "../../shared/format.ts";
 import { browserLabel } from "../../shared/client-labels.ts";
+import { programStates } from "./attention.tsx";
 
 export { Attention } from "./attention.tsx";
 export { Guide } from "./guide.tsx";
@@ -23,7 +23,7 @@ export { Traffic } from "./traffic.tsx";
 
 /** State, process, work and standard error of the program. */
 export function ApplicationCard({ program }: { readonly program: ProgramView }): JSX.Element {
-  const { text, tone } = programState(program.state);
+  const { text, tone } = programStates[program.state];
   return (
     <Card
       id="application"
@@ -59,6 +59,28 @@ export function ApplicationCard({ program }: { readonly program: ProgramView }):
       </div>
     </Card>
   );
+}
+
+/** Returns the rows of the program card as names and values. */
+function programDetails(program: ProgramView): [name: string, value: string][] {
+  const { pid, restarts, lastEnd, inWork, queued, answered, failed, stopped } = program;
+  const settled = [
+    `${formatCount(answered)} answered`,
+    `${formatCount(failed)} failed`,
+    ...(stopped > 0 ? [`${formatCount(stopped)} stopped`] : []),
+  ];
+  return [
+    ...(pid === undefined ? [] : [["Process", String(pid)] as [string, string]]),
+    [
+      "Restarts",
+      lastEnd === undefined
+        ? formatCount(restarts)
+        : `${formatCount(restarts)}, last exit: ${lastEnd}`,
+    ],
+    ["Messages", settled.join(", ")],
+    ["Now", `${formatCount(inWork)} in progress, ${formatCount(queued)} queued`],
+    ["Stop", program.knowsStop ? "Supported" : "Not supported by this program"],
+  ];
 }
 
 export function ConnectionsCard({ view, now }: { view: ConnectionsView; now: number }) {

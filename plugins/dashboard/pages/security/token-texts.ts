@@ -1,7 +1,7 @@
 // Texts about each token.
 import type { ProtocolToken } from "../../shared/protocols.ts";
 import type { TokenRow } from "../../shared/views.ts";
-import { tokenLabel, tokenSourceLabel } from "../../shared/token-labels.ts";
+import { tokenLabel } from "../../shared/token-labels.ts";
 
 /** A token that the page can change. */
 export type Changeable = "launcher" | "pico" | ProtocolToken;
@@ -33,10 +33,22 @@ export function tokenCommand({ name, managedByEnv }: TokenRow): string | undefin
 }
 
 /** Where the token is stored: `.security.yml`, `Not set`. */
-export function tokenPlace({ source, managedByEnv, variable, ...token }: TokenRow): string {
+export function tokenPlace({ name, source, managedByEnv, variable }: TokenRow): string {
   if (managedByEnv) return `Set by the environment variable ${variable ?? ""}`.trim();
-  if (source === "none") return "Not set";
-  return tokenSourceLabel({ ...token, source, managedByEnv });
+  return sourceLabel(name, source);
+}
+
+function sourceLabel(name: string, source: TokenRow["source"]): string {
+  const file = name === "launcher" || name === "metrics" ? "launcher-config.json" : "config.json";
+  const labels = {
+    env: "environment variable",
+    security: ".security.yml",
+    config: file,
+    random: `${file} (generated)`,
+    host: "host application",
+    none: "Not set",
+  };
+  return labels[source];
 }
 
 /** Says which other sources have a different value. */
@@ -44,11 +56,7 @@ export function shadowedSources({ name, others }: TokenRow): readonly string[] {
   return others
     .filter(({ same }) => !same)
     .map(({ source }) => {
-      const label = tokenSourceLabel({
-        name,
-        source: source as TokenRow["source"],
-        managedByEnv: false,
-      });
+      const label = sourceLabel(name, source);
       const capital = label.replace(/^[a-z](?=[a-z ]+$)/, (letter) => letter.toUpperCase());
       const problem = `${capital} contains a different value, which is not used.`;
       return `${problem} Remove it to avoid confusion.`;

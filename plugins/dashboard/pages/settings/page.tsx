@@ -5,7 +5,7 @@ import type { SettingsView } from "../../shared/views.ts";
 import { useResource } from "../live/resource.ts";
 import { Button } from "../parts/button.tsx";
 import { Search } from "../parts/field.tsx";
-import { Notice, PageHead, Problem, Skeleton } from "../parts/states.tsx";
+import { Notice, PageHead } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { fileOf, groups, type Setting } from "./form.ts";
 import { FixedRow, SettingRow } from "./row.tsx";
@@ -13,7 +13,7 @@ import { useSettingsForm, type SettingsForm } from "./use-form.ts";
 
 /** Data of the settings page. */
 export interface SettingsData {
-  readonly settings?: SettingsView;
+  readonly settings: SettingsView;
   /** The command of the program, or "echo"; undefined in hosts with an application of their own. */
   readonly program?: string;
   /** Id of the section in the address. */
@@ -22,15 +22,13 @@ export interface SettingsData {
 
 export function SettingsPage({ data }: { readonly data: SettingsData }): JSX.Element {
   const { url } = useSite();
-  const { value, error, refresh } = useResource<SettingsView | undefined>(
-    "/api/settings",
-    data.settings,
-    { refreshOn: ["settings"] },
-  );
+  const { value, refresh } = useResource("/api/settings", data.settings, {
+    refreshOn: ["settings"],
+  });
   const form = useSettingsForm(value, refresh);
   const [query, setQuery] = useState("");
   useSaveKey(form);
-  useTarget(value.value !== undefined);
+  useTarget();
   return (
     <div class="page-in">
       <PageHead
@@ -43,27 +41,21 @@ export function SettingsPage({ data }: { readonly data: SettingsData }): JSX.Ele
         }
       />
       <FileProblems view={value.value} />
-      {value.value === undefined && error.value && (
-        <Problem title="The settings could not be loaded." error={error.value} retry={refresh} />
-      )}
-      {value.value === undefined && !error.value && <Skeleton rows={6} />}
-      {value.value && (
-        <div class="settings">
-          <Sections form={form} query={query} setQuery={setQuery} first={data.section} />
-          <div>
-            {data.program !== undefined && query === "" && <Program command={data.program} />}
-            <Groups form={form} query={query} />
-            <SaveBar form={form} />
-          </div>
+      <div class="settings">
+        <Sections form={form} query={query} setQuery={setQuery} first={data.section} />
+        <div>
+          {data.program !== undefined && query === "" && <Program command={data.program} />}
+          <Groups form={form} query={query} />
+          <SaveBar form={form} />
         </div>
-      )}
+      </div>
     </div>
   );
 }
 
 /** Shows the reason why the content of a file is not in use. */
-function FileProblems({ view }: { readonly view: SettingsView | undefined }): JSX.Element | null {
-  const found = (view?.sections ?? []).filter(({ problem }) => problem !== undefined);
+function FileProblems({ view }: { readonly view: SettingsView }): JSX.Element | null {
+  const found = view.sections.filter(({ problem }) => problem !== undefined);
   if (found.length === 0) return null;
   return (
     <div role="alert">
@@ -216,7 +208,7 @@ function SaveBar({ form }: { readonly form: SettingsForm }): JSX.Element {
 }
 
 /** Moves the focus to the setting that the address names, for example `#launcher-port`. */
-function useTarget(isLoaded: boolean): void {
+function useTarget(): void {
   useEffect(() => {
     const focus = (): void => {
       const id = location.hash.slice(1);
@@ -227,7 +219,7 @@ function useTarget(isLoaded: boolean): void {
     focus();
     addEventListener("hashchange", focus);
     return () => removeEventListener("hashchange", focus);
-  }, [isLoaded]);
+  }, []);
 }
 
 /** Ctrl S or ⌘ S saves. */

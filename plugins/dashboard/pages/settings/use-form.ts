@@ -37,14 +37,14 @@ export class SettingsForm {
   readonly problems = signal<Problems>({});
   readonly message = signal<Message | undefined>(undefined);
   readonly isSaving = signal(false);
-  readonly settings = computed(() => settingsOf(this.view.value?.sections ?? []));
+  readonly settings = computed(() => settingsOf(this.view.value.sections));
   readonly changed = computed(() =>
     this.settings.value.filter((setting) => isChanged(setting, this.drafts.value)),
   );
-  private readonly view: Signal<SettingsView | undefined>;
+  private readonly view: Signal<SettingsView>;
   private readonly refresh: () => Promise<unknown>;
 
-  constructor(view: Signal<SettingsView | undefined>, refresh: () => Promise<unknown>) {
+  constructor(view: Signal<SettingsView>, refresh: () => Promise<unknown>) {
     this.view = view;
     this.refresh = refresh;
   }
@@ -102,7 +102,7 @@ export class SettingsForm {
     const afterRestart: string[] = [];
     for (const section of new Set(changed.map((setting) => setting.section))) {
       const own = changed.filter((setting) => setting.section === section);
-      const current = this.view.value?.sections.find((each) => each.section === section);
+      const current = this.view.value.sections.find((each) => each.section === section);
       if (!current) continue;
       const patch = Object.fromEntries(
         own.map((setting) => [setting.key, read(setting, shownDraft(setting, drafts)).value]),
@@ -119,7 +119,7 @@ export class SettingsForm {
       const value = { ...(current.value as object), ...patch };
       const saved: SettingsSectionView = { ...current, etag: result.body.etag, value };
       this.view.value = {
-        sections: this.view.value!.sections.map((each) => (each === current ? saved : each)),
+        sections: this.view.value.sections.map((each) => (each === current ? saved : each)),
       };
       this.drafts.value = afterSave(this.drafts.value, own, drafts);
     }
@@ -160,7 +160,7 @@ function afterSave(all: Drafts, own: readonly Setting[], sent: Drafts): Drafts {
 
 /** Creates the form of the page. Typed values survive a reload of the page. */
 export function useSettingsForm(
-  view: Signal<SettingsView | undefined>,
+  view: Signal<SettingsView>,
   refresh: () => Promise<unknown>,
 ): SettingsForm {
   const form = useMemo(() => new SettingsForm(view, refresh), []);
