@@ -18,18 +18,6 @@ export function choicesOf({ items, ...own }: Property): readonly Choice[] | unde
   return values?.map((value, at) => ({ value, text: enumNames?.[at] ?? value }));
 }
 
-const inputTypes: Readonly<Record<string, "email" | "url" | "date" | "number">> = {
-  email: "email",
-  uri: "url",
-  date: "date",
-  integer: "number",
-  number: "number",
-};
-
-/** @returns The type of the `input` element for a free field. */
-export const inputTypeOf = ({ type, format }: Pick<FormProperty, "type" | "format">): string =>
-  inputTypes[format ?? type] ?? "text";
-
 /** The fields of a form as a browser sends them; values of a schema are named `values.NAME`. */
 export type GivenFields = Readonly<Record<string, string | readonly string[] | undefined>>;
 

@@ -76,7 +76,7 @@ function rejectionFix({
 const timesLabel = (times: number): string => (times > 1 ? ` · ${times} times` : "");
 
 /** Describes the client: token method, address, origin and number of attempts. */
-export function rejectionDetail({ via, address, origin, times }: RejectionView): string {
+function rejectionDetail({ via, address, origin, times }: RejectionView): string {
   const client = [tokenMethod(via), address, origin].filter((part) => part !== undefined);
   return client.join(" · ") + timesLabel(times);
 }

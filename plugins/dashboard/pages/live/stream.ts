@@ -33,13 +33,8 @@ export interface Subscriber {
   readonly on?: Listeners;
 }
 
-interface Registered {
-  readonly subscriber: Subscriber;
-  readonly refreshSoon: () => void;
-}
-
-/** The parts of the page. */
-const subscribers = new Set<Registered>();
+/** The parts of the page, and what refreshes each of them soon. */
+const subscribers = new Map<Subscriber, () => void>();
 
 /** Query of the stream, for example `{ log: "info" }`. */
 let query: Readonly<Record<string, string>> = {};
@@ -84,12 +79,10 @@ class PageStream {
     if (this.started && !document.hidden) this.open();
   }
 
-  async refresh(which: Iterable<Registered> = subscribers): Promise<void> {
+  async refresh(which: Iterable<Subscriber> = subscribers.keys()): Promise<void> {
     const current = ++this.refreshCount;
     this.isCurrent = false;
-    const errors = await Promise.all(
-      [...which].map(async ({ subscriber }) => subscriber.refresh?.()),
-    );
+    const errors = await Promise.all([...which].map(async (subscriber) => subscriber.refresh?.()));
     if (current !== this.refreshCount) return; // a later refresh has newer data
     if (errors.some((error) => error?.status === 401)) return this.pause("signed-out");
     this.isCurrent = errors.every((error) => error === undefined || error.status === 404);
@@ -158,7 +151,7 @@ class PageStream {
     if (event.lastEventId !== "") this.lastEventId = event.lastEventId;
     const data = JSON.parse(event.data) as FeedEvents[K];
     this.handlers[type]?.(data);
-    for (const { subscriber, refreshSoon } of subscribers) {
+    for (const [subscriber, refreshSoon] of subscribers) {
       subscriber.on?.[type]?.(data);
       if (subscriber.refreshOn?.includes(type)) refreshSoon();
     }
@@ -215,11 +208,10 @@ export const pageStream = new PageStream();
  */
 export function subscribe(subscriber: Subscriber): () => void {
   const refreshSoon = throttle(subscriber.minIntervalMs ?? minRefreshIntervalMs, () =>
-    pageStream.refresh([registered]),
+    pageStream.refresh([subscriber]),
   );
-  const registered: Registered = { subscriber, refreshSoon };
-  subscribers.add(registered);
-  return () => void subscribers.delete(registered);
+  subscribers.set(subscriber, refreshSoon);
+  return () => void subscribers.delete(subscriber);
 }
 
 /** Sets the query of the stream, for example `{ log: "info" }`, and opens the stream again. */

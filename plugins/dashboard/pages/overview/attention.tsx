@@ -6,12 +6,7 @@ import { Icon } from "../parts/icon.tsx";
 import { requestAsOwner } from "../live/owner.ts";
 import { toast } from "../frame/toasts.ts";
 import { useSite } from "../site.tsx";
-import {
-  blockedLabel,
-  rejectionDetail,
-  rejectionTitle,
-  uniqueFixes,
-} from "../../shared/rejections.ts";
+import { blockedLabel, toRejectedConnection, uniqueFixes } from "../../shared/rejections.ts";
 import { formatCount } from "../../shared/format.ts";
 import type { ProgramView } from "../../shared/views.ts";
 import type { Finding, Findings } from "./findings.ts";
@@ -42,14 +37,7 @@ interface FindingTexts {
 function describe(finding: Finding, fix: string | undefined): FindingTexts {
   if (finding.kind === "warning") return { title: finding.warning.text, fix: finding.warning.fix };
   if (finding.kind === "rejection") {
-    const { rejection } = finding;
-    return {
-      title: rejectionTitle(rejection),
-      detail: rejectionDetail(rejection),
-      fix,
-      blockedUntil: rejection.until,
-      action: "troubleshooting",
-    };
+    return { ...toRejectedConnection(finding.rejection), fix, action: "troubleshooting" };
   }
   const { program, kind } = finding;
   if (kind === "stop-timed-out")

@@ -3,7 +3,6 @@ import type { ComponentChildren, JSX } from "preact";
 import { useId } from "preact/hooks";
 import {
   choicesOf,
-  inputTypeOf,
   textsOf,
   type FieldProblem,
   type GivenFields,
@@ -140,6 +139,14 @@ function Field({ name, property, isRequired, problem, given }: FieldProps): JSX.
   );
 }
 
+const inputTypes: Readonly<Record<string, "email" | "url" | "date" | "number">> = {
+  email: "email",
+  uri: "url",
+  date: "date",
+  integer: "number",
+  number: "number",
+};
+
 interface InputProps {
   readonly property: Property;
   readonly values: readonly string[];
@@ -147,7 +154,7 @@ interface InputProps {
 }
 
 function ValueInput({ property, values, ...common }: InputProps): JSX.Element {
-  const { type, minLength, maxLength, minimum, maximum } = property;
+  const { type, format, minLength, maxLength, minimum, maximum } = property;
   const choices =
     type === "boolean"
       ? [
@@ -159,7 +166,7 @@ function ValueInput({ property, values, ...common }: InputProps): JSX.Element {
     return (
       <input
         {...common}
-        type={inputTypeOf(property) as "text"}
+        type={(inputTypes[format ?? type] ?? "text") as "text"}
         step={type === "number" ? "any" : undefined}
         min={minimum}
         max={maximum}

@@ -92,14 +92,13 @@ export function settingsOf(sections: readonly SettingsSectionView[]): readonly S
     const { properties = {} } = view.schema as { properties?: Record<string, FieldSchema> };
     const entries = Object.entries(properties).filter(([key]) => isUsed(view, key));
     return entries.map(([key, schema]): Setting => {
+      const name = settingName(key, schema);
       const isEditable = view.editable.includes(key);
       const known = groups.some(({ id }) => id === schema.section) ? schema.section! : "channel";
       return {
         id: `${view.section.replaceAll(".", "-")}-${key}`,
         key,
-        name: protocol
-          ? `${protocol.title}: ${settingName(key, schema)}`
-          : settingName(key, schema),
+        name: protocol ? `${protocol.title}: ${name}` : name,
         schema,
         section: view.section,
         group: ownGroup ?? (isEditable ? known : "read-only"),

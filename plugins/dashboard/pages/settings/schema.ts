@@ -99,7 +99,7 @@ export function valueLabel(value: unknown, unit?: string): string {
 }
 
 /** Returns the label of a setting: its title, or its key in sentence case. */
-export function settingName(key: string, { title }: FieldSchema = {}): string {
+export function settingName(key: string, { title }: FieldSchema): string {
   if (title !== undefined) return title;
   const text = key.replaceAll("_", " ");
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
