@@ -4,7 +4,8 @@ import { renderToString } from "preact-render-to-string";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
 import { AskPage, type AskData } from "./ask/page.tsx";
 import { ActivityPage, type ActivityData } from "./activity/page.tsx";
-import { ChatPage, type ChatData } from "./chat/page.tsx";
+import { ChatPage } from "./chat/page.tsx";
+import type { ChatData } from "./chat/state/store.ts";
 import { ClientsPage, type ConnectData } from "./clients/page.tsx";
 import { ConnectionsPage, type ConnectionsData } from "./connections/page.tsx";
 import { DoctorPage, type DoctorData } from "./doctor/page.tsx";
@@ -20,7 +21,7 @@ import { SiteContext, useSite, type SiteFacts } from "./site.tsx";
 import type { DocumentData } from "./start.tsx";
 
 export type { AskData } from "./ask/page.tsx";
-export type { ChatData } from "./chat/page.tsx";
+export type { ChatData } from "./chat/state/store.ts";
 export type { DocsData } from "./docs/page.tsx";
 export type { SetupFailure } from "./doorway/setup.tsx";
 export type { SignInData } from "./doorway/sign-in.tsx";

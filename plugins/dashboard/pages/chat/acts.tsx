@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import type { ConversationView } from "../../shared/conversation-views.ts";
 import { confirm } from "../frame/dialogs.ts";
 import { toast } from "../frame/toasts.ts";
-import { sendRequest, type ApiError } from "../live/api.ts";
+import { sendRequest } from "../live/api.ts";
 import { base } from "../live/base.ts";
 import { requestAsOwner } from "../live/owner.ts";
 import { Button } from "../parts/button.tsx";
@@ -100,9 +100,7 @@ async function remove(
     danger: true,
   });
   if (!isSure) return;
-  const undo = deleteLater(store.list, id, ({ message }) =>
-    toast({ text: `“${title}” was not deleted: ${message}`, tone: "bad" }),
-  );
+  const undo = deleteLater(store.list, id, title);
   const wasOpen = store.close(target);
   const restore = (): void => {
     undo();
@@ -115,16 +113,12 @@ async function remove(
 const undoMs = 8_000;
 
 /**
- * Hides a conversation now and deletes it when the time for Undo is over.
+ * Hides a conversation now and deletes it when the time for Undo is over. If the server does not
+ * delete it, the conversation is shown again.
  *
- * @param failed - Runs if the server does not delete it; the conversation is shown again.
  * @returns Shows it again instead.
  */
-function deleteLater(
-  list: ConversationList,
-  id: string,
-  failed: (error: ApiError) => void,
-): () => void {
+function deleteLater(list: ConversationList, id: string, title: string): () => void {
   const path = `/api/conversations/${id}`;
   list.hide(id, true);
   const leave = (): void => {
@@ -137,7 +131,7 @@ function deleteLater(
     const answer = await sendRequest("DELETE", path);
     if ("error" in answer && answer.error.status !== 404) {
       list.hide(id, false);
-      failed(answer.error);
+      toast({ text: `“${title}” was not deleted: ${answer.error.message}`, tone: "bad" });
     } else list.forget(id);
   }, undoMs);
   addEventListener("pagehide", leave, { once: true });

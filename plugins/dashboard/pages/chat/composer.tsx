@@ -8,7 +8,14 @@ import { Icon } from "../parts/icon.tsx";
 import { acceptedTypes, readFiles } from "./files/attachments.ts";
 import { DropTarget, LongPaste } from "./files/drop-target.tsx";
 import type { Conversation } from "./state/conversation.ts";
-import { emptyDraft, type Draft, type DraftFile, type DraftStore } from "./state/drafts.ts";
+import {
+  emptyDraft,
+  keepText,
+  loadDraft,
+  saveDraft,
+  type Draft,
+  type DraftFile,
+} from "./state/drafts.ts";
 import { isInConversation, type ShownFile, type UserMessage } from "./state/thread.ts";
 
 /** Acts of other parts of the page on the composer. */
@@ -24,7 +31,6 @@ export interface ComposerHandle {
 
 interface ComposerProps {
   readonly conversation: Conversation;
-  readonly drafts: DraftStore;
   /** Name of its draft: the session, or one name for all new conversations. */
   readonly draftName: string;
   /** Name of the application. */
@@ -45,21 +51,21 @@ const uploadsPart = onDemand(() => import("./files/uploads.ts"));
 const saveDelayMs = 300;
 
 /** The draft of a conversation. It is saved shortly after each change of the text. */
-function useDraft(drafts: DraftStore, session: string) {
+function useDraft(session: string) {
   const [draft, setDraft] = useState<Draft>(emptyDraft);
   const unsaved = useRef<Draft>(undefined);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
     let isCurrent = true;
     setDraft(emptyDraft);
-    void drafts.load(session).then((loaded) => {
+    void loadDraft(session).then((loaded) => {
       if (isCurrent && !unsaved.current) setDraft(loaded);
     });
     const save = (): void => {
       clearTimeout(timer.current);
       if (!unsaved.current) return;
-      drafts.keep?.(session, unsaved.current.text);
-      void drafts.save(session, unsaved.current);
+      keepText(session, unsaved.current.text);
+      void saveDraft(session, unsaved.current);
       unsaved.current = undefined;
     };
     addEventListener("pagehide", save);
@@ -77,7 +83,7 @@ function useDraft(drafts: DraftStore, session: string) {
     unsaved.current = next;
     clearTimeout(timer.current);
     timer.current = setTimeout(() => {
-      if (unsaved.current) void drafts.save(session, unsaved.current);
+      if (unsaved.current) void saveDraft(session, unsaved.current);
       unsaved.current = undefined;
     }, delayMs);
   };
@@ -103,8 +109,8 @@ function focusGently(area: HTMLTextAreaElement | null): void {
 
 /** The unsent message of the composer, and the acts on it. */
 function useComposer(props: ComposerProps) {
-  const { conversation, drafts, draftName, handle, maxFileBytes, onSend } = props;
-  const [draft, setDraft] = useDraft(drafts, draftName);
+  const { conversation, draftName, handle, maxFileBytes, onSend } = props;
+  const [draft, setDraft] = useDraft(draftName);
   const [problem, setProblem] = useState("");
   const area = useRef<HTMLTextAreaElement>(null);
   /** The sent message that is being changed, and the unsent one that it hides. */

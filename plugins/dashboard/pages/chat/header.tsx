@@ -43,7 +43,6 @@ export function Header({ store, conversation, name, acts }: HeaderProps): JSX.El
       ? [channel, "ok"]
       : ["Read only", "off"];
   const id = summary?.id ?? conversation.history.value.id;
-  const target = summary ?? { session: conversation.session, channel: "pico" };
   return (
     <header class="thread-head">
       <a
@@ -92,7 +91,10 @@ export function Header({ store, conversation, name, acts }: HeaderProps): JSX.El
         />
       )}
       {id !== undefined && (
-        <Menu label="Conversation actions" items={acts.menu(id, title, target)} />
+        <Menu
+          label="Conversation actions"
+          items={acts.menu(id, title, store.targetOf(conversation))}
+        />
       )}
     </header>
   );

@@ -69,7 +69,11 @@ export function Inspector({ store, conversation, name }: InspectorProps): JSX.El
             <Segment label="View" value={view} options={views} onChange={setView} />
             {view === "timeline" ? (
               <>
-                <Bars timeline={timeline} />
+                <ol class="fall">
+                  {timeline.entries.map((entry) => (
+                    <Bar key={entry.key} entry={entry} total={Math.max(1, timeline.total ?? 1)} />
+                  ))}
+                </ol>
                 <Origin {...{ conversation, name, answer, id }} />
               </>
             ) : (
@@ -115,34 +119,21 @@ function parseFrame(text: string): unknown {
 
 const orDash = (ms: number | undefined): string => (ms === undefined ? "–" : formatMs(ms));
 
-function Facts({ timeline }: { readonly timeline: Timeline }): JSX.Element {
-  const { total, firstText, tokens } = timeline;
+function Facts({ timeline: { total, firstText, tokens } }: { readonly timeline: Timeline }) {
+  const facts = [
+    ["Total", orDash(total)],
+    ["First text", orDash(firstText)],
+    ["Tokens", tokens === undefined ? "–" : formatCount(tokens)],
+  ];
   return (
     <dl class="facts">
-      <div>
-        <dt>Total</dt>
-        <dd>{orDash(total)}</dd>
-      </div>
-      <div>
-        <dt>First text</dt>
-        <dd>{orDash(firstText)}</dd>
-      </div>
-      <div>
-        <dt>Tokens</dt>
-        <dd>{tokens === undefined ? "–" : formatCount(tokens)}</dd>
-      </div>
-    </dl>
-  );
-}
-
-function Bars({ timeline }: { readonly timeline: Timeline }): JSX.Element {
-  const total = Math.max(1, timeline.total ?? 1);
-  return (
-    <ol class="fall">
-      {timeline.entries.map((entry) => (
-        <Bar key={entry.key} entry={entry} total={total} />
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
       ))}
-    </ol>
+    </dl>
   );
 }
 
@@ -169,12 +160,10 @@ function Bar({ entry, total }: { readonly entry: TimelineEntry; readonly total: 
   );
 }
 
-interface OriginProps {
-  readonly conversation: Conversation;
-  readonly name: string;
+type OriginProps = Omit<InspectorProps, "store"> & {
   readonly answer: Answer | undefined;
   readonly id: string;
-}
+};
 
 const outcomes: Readonly<Record<Answer["state"], string>> = {
   working: "Being answered",

@@ -6,13 +6,12 @@ import { Button } from "../parts/button.tsx";
 import { Problem, Skeleton } from "../parts/states.tsx";
 import { formatDay, isSameDay } from "./dates.ts";
 import { useFrameValue } from "./frames.ts";
-import { Suggestions } from "./suggestions.tsx";
 import { RowView, type MessageActs } from "./message.tsx";
 import { useStickyScroll } from "./scroll.ts";
 import type { Conversation } from "./state/conversation.ts";
 import { createGrouper, findQueued, type Row } from "./state/groups.ts";
 import type { Message, Thread, UserMessage } from "./state/thread.ts";
-import { choosePathTo, hasVersions, selectPath, type Path } from "./state/versions.ts";
+import { choosePathTo, selectPath, type Path } from "./state/versions.ts";
 
 interface LogProps {
   readonly conversation: Conversation;
@@ -39,24 +38,17 @@ function useShownMessage(conversation: Conversation, seq: number | undefined): v
   }, [conversation, seq]);
 }
 
-/** Path of a conversation without versions. */
-const onlyPath = { versions: new Map<string, never>(), isEarlier: false, isCut: false };
-
 /** The shown version of the thread. If it begins in the middle, earlier messages are loaded. */
 function usePath(conversation: Conversation) {
   const thread = useFrameValue(conversation.thread);
   const { messages } = thread;
   const choices = conversation.choices.value;
-  const isPlain = !hasVersions(messages);
-  const path = useMemo(
-    (): Path => (isPlain ? { ...onlyPath, messages } : selectPath(messages, choices)),
-    [messages, choices],
-  );
+  const path = useMemo(() => selectPath(messages, choices), [messages, choices]);
   const { before } = conversation.history.value;
   useEffect(() => {
     if (path.isCut && before !== undefined) void conversation.loadEarlier();
   }, [path.isCut, before]);
-  return { thread: isPlain ? thread : onPath(thread, path), path };
+  return { thread: onPath(thread, path), path };
 }
 
 /** Leaves out what other versions have: their messages, and the runs of those. */
@@ -217,6 +209,27 @@ function Rows(props: RowsProps): JSX.Element {
       })}
       {!isReadOnly && <Suggestions row={rows.at(-1)} send={acts.suggest} />}
     </>
+  );
+}
+
+interface SuggestionsProps {
+  /** The last row of the conversation. */
+  readonly row: Row | undefined;
+  readonly send: MessageActs["suggest"];
+}
+
+/** Messages that the last answer offers to send next. */
+function Suggestions({ row, send }: SuggestionsProps): JSX.Element | null {
+  const suggestions = row?.kind === "answer" && row.state === "done" ? row.run?.suggestions : [];
+  if (!suggestions?.length) return null;
+  return (
+    <div class="suggestions" role="group" aria-label="Suggestions">
+      {suggestions.map((text, at) => (
+        <button key={at} type="button" dir="auto" onClick={() => send(text)}>
+          {text}
+        </button>
+      ))}
+    </div>
   );
 }
 

@@ -4,10 +4,10 @@ import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { onDemand } from "../live/on-demand.ts";
 import { Button } from "../parts/button.tsx";
+import { Icon, Mark } from "../parts/icon.tsx";
 import type { ConversationActs } from "./acts.tsx";
 import { Composer, type ComposerHandle } from "./composer.tsx";
 import { Header } from "./header.tsx";
-import { Hello } from "./hello.tsx";
 import { Log } from "./log.tsx";
 import type { MessageActs } from "./message.tsx";
 import type { Conversation } from "./state/conversation.ts";
@@ -42,8 +42,7 @@ function createMessageActs(
       conversation.send(text, []);
       composer.current?.focus();
     },
-    place: () =>
-      store.summaryOf(conversation) ?? { session: conversation.session, channel: "pico" },
+    place: () => store.targetOf(conversation),
     reload: () => conversation.loadHistory(),
     pause: computed(() => {
       const isConnected = conversation.link.value.state === "open";
@@ -57,16 +56,6 @@ function createMessageActs(
   };
 }
 
-/** Unread messages of the conversation when it was opened. */
-function useUnread(store: ChatStore, conversation: Conversation): number {
-  return useMemo(() => {
-    const { items, seen } = store.list;
-    const { session } = conversation;
-    const summary = items.peek().find((one) => one.session === session && session !== "");
-    return summary ? countUnread(seen.peek(), summary) : 0;
-  }, [conversation]);
-}
-
 export function OpenThread(props: OpenThreadProps): JSX.Element {
   const { store, conversation, name, acts, suggestions } = props;
   const composer = useRef<ComposerHandle>(null);
@@ -74,7 +63,11 @@ export function OpenThread(props: OpenThreadProps): JSX.Element {
     () => createMessageActs(store, conversation, composer),
     [conversation],
   );
-  const unread = useUnread(store, conversation);
+  /** Messages that are new to the reader when the conversation is opened. */
+  const unread = useMemo(() => {
+    const summary = conversation.isReadOnly ? undefined : store.summaryOf(conversation);
+    return summary ? countUnread(store.list.seen.peek(), summary) : 0;
+  }, [conversation]);
   const { isNew, seq } = store.place.value;
   const { isReadOnly, session, history } = conversation;
   const editLast = (): void => {
@@ -108,7 +101,6 @@ export function OpenThread(props: OpenThreadProps): JSX.Element {
         ) : (
           <Composer
             conversation={conversation}
-            drafts={store.drafts}
             draftName={isNew ? "new" : isReadOnly ? `stored ${history.value.id}` : session}
             isTextOnly={isReadOnly}
             maxFileBytes={store.maxFileBytes}
@@ -123,6 +115,53 @@ export function OpenThread(props: OpenThreadProps): JSX.Element {
         )}
       </div>
     </section>
+  );
+}
+
+interface HelloProps {
+  /** Name of the application. */
+  readonly name: string;
+  /** Texts of the application; undefined if it has none. */
+  readonly suggestions: readonly string[] | undefined;
+  /** Sends a suggestion. */
+  readonly onChoose: (text: string) => void;
+}
+
+interface Suggestion {
+  readonly icon: string;
+  readonly title: string;
+  /** Explains the suggestion. */
+  readonly text?: string;
+}
+
+/** Messages to begin with, unless the application has its own. */
+const usual: readonly Suggestion[] = [
+  { icon: "sparkles", title: "What can you do?", text: "Ask what it can help with" },
+  { icon: "message-square", title: "Say hello", text: "See how it answers" },
+];
+
+/** Drawn in a conversation without messages. */
+function Hello({ name, suggestions, onChoose }: HelloProps): JSX.Element {
+  const own = suggestions?.map((title): Suggestion => ({ icon: "message-square", title }));
+  return (
+    <div class="hello">
+      <span class="arch">
+        <Mark size={44} />
+      </span>
+      <div>
+        <h2>Talk to {name === "Application" ? "your application" : name}</h2>
+        <p>Messages go straight to your application. Answers appear while they are written.</p>
+      </div>
+      <div class="ideas">
+        {(own ?? usual).map(({ icon, title, text }) => (
+          <button key={title} type="button" class="idea" onClick={() => onChoose(title)}>
+            <Icon name={icon} />
+            <b>{title}</b>
+            {text !== undefined && <span>{text}</span>}
+          </button>
+        ))}
+      </div>
+    </div>
   );
 }
 

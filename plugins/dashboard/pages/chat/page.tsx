@@ -2,7 +2,6 @@
 import { useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { ConversationsView } from "../../shared/conversation-views.ts";
 import { counts, countedTitle } from "../frame/counts.ts";
 import { addShortcuts } from "../frame/shortcuts.ts";
 import { onDemand } from "../live/on-demand.ts";
@@ -10,28 +9,11 @@ import { onSignedIn } from "../live/owner.ts";
 import { subscribe } from "../live/stream.ts";
 import { Skeleton } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
-import type { ChannelProblem } from "../../shared/channel-problem.ts";
 import { createActs, RenameDialog } from "./acts.tsx";
 import { isListOpen, openedFile } from "./files/opened.ts";
 import { List } from "./list.tsx";
-import { ChatStore } from "./state/store.ts";
+import { ChatStore, type ChatData } from "./state/store.ts";
 import { pageTitle } from "./title.ts";
-
-/** Data of the document. */
-export interface ChatData {
-  /** Name of the application, if it has one. */
-  readonly name?: string;
-  /** The newest conversations, if the server stores them. */
-  readonly list?: ConversationsView;
-  /** Why the channel rejects connections. Absent while it is on. */
-  readonly channelProblem?: ChannelProblem;
-  /** The application is a program that does not run. */
-  readonly isApplicationDown?: boolean;
-  /** Bytes of one file, if the server stores the files of messages. */
-  readonly maxFileBytes?: number;
-  /** Messages to begin with, if the application has its own. */
-  readonly suggestions?: readonly string[];
-}
 
 /** The server draws the list only: which conversation is open depends on the browser. */
 const useThread = onDemand(() => import("./open-thread.tsx"));

@@ -1,20 +1,8 @@
 /** Keeps a growing list at its end while the reader is there. @module */
-import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 /** The reader is at the end within this many pixels. */
 const nearEnd = 60;
-
-interface StickyScroll {
-  /** The scrolling element. */
-  readonly box: RefObject<HTMLDivElement | null>;
-  /** Its content, whose growth is followed. */
-  readonly content: RefObject<HTMLDivElement | null>;
-  /** True if the reader has scrolled away from the end. */
-  readonly isAway: boolean;
-  readonly onScroll: () => void;
-  toEnd(): void;
-}
 
 /** Positions by conversation; undefined is the end. */
 const positions = new Map<string, number | undefined>();
@@ -26,11 +14,14 @@ const positions = new Map<string, number | undefined>();
  * @param name - The conversation.
  * @param first - Key of the first row, which changes when rows are added above.
  */
-export function useStickyScroll(name: string, first: string | undefined): StickyScroll {
+export function useStickyScroll(name: string, first: string | undefined) {
+  /** The scrolling element. */
   const box = useRef<HTMLDivElement>(null);
+  /** Its content, whose growth is followed. */
   const content = useRef<HTMLDivElement>(null);
   const isStuck = useRef(true);
   const shape = useRef({ name, first, height: 0 });
+  /** True if the reader has scrolled away from the end. */
   const [isAway, setAway] = useState(false);
 
   const toEnd = (): void => {
@@ -73,7 +64,7 @@ export function useStickyScroll(name: string, first: string | undefined): Sticky
     content,
     isAway,
     onScroll,
-    toEnd() {
+    toEnd(): void {
       isStuck.current = true;
       setAway(false);
       toEnd();

@@ -2,15 +2,8 @@
 import type { ConversationView, SentView } from "../../../shared/conversation-views.ts";
 import { serverNow } from "../../live/clock.ts";
 import { requestAsOwner } from "../../live/owner.ts";
-import { beginRun, setDelivery, type Thread } from "./thread.ts";
-
-/** The conversation, as far as this transport uses it. */
-interface ConsoleOwner {
-  /** Messages without a confirmation, by request id. */
-  readonly unconfirmed: Map<string, { readonly content: string }>;
-  change(make: (thread: Thread) => Thread): void;
-  loadHistory(): Promise<void>;
-}
+import { beginRun, forgetOpenRuns, setDelivery, type Thread } from "./thread.ts";
+import type { TransportOwner } from "./transport.ts";
 
 /** Between two reads while an answer grows, and before a message is sent again. */
 const pauseMs = 1_000;
@@ -18,25 +11,23 @@ const pauseMs = 1_000;
 /** Shows that an answer runs, at the last message of a person. */
 export function showRun(thread: Thread, isBusy: boolean): Thread {
   const shown = { ...thread, canStop: true };
-  if (!isBusy) {
-    const ended = [...thread.runs].filter(([, { endedAt }]) => endedAt !== undefined);
-    return { ...shown, runs: new Map(ended) };
-  }
+  if (!isBusy) return forgetOpenRuns(shown);
   const question = thread.messages.findLast(({ kind }) => kind === "user");
   return question?.kind === "user" ? beginRun(shown, question.requestId, question.at, true) : shown;
 }
 
 /** Has the calls of `Transport` that the page makes. */
 export class ConsoleTransport {
-  private readonly owner: ConsoleOwner;
+  private readonly owner: TransportOwner;
   private readonly path: string;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private isClosed = false;
 
   /** @param path - Address of the conversation in the API. */
-  constructor(owner: ConsoleOwner, path: string) {
+  constructor(owner: TransportOwner, path: string) {
     this.owner = owner;
     this.path = path;
+    for (const id of owner.unconfirmed.keys()) this.transmit(id);
   }
 
   /** Sends a message of `unconfirmed`. The server counts a repeated one once. */
@@ -59,7 +50,8 @@ export class ConsoleTransport {
   /** The conversation was read: reads it again while an answer runs. */
   follow({ isBusy }: Pick<ConversationView, "isBusy">): void {
     clearTimeout(this.timer);
-    if (isBusy) this.later(() => void this.owner.loadHistory());
+    if (isBusy && !this.isClosed)
+      this.timer = setTimeout(() => void this.owner.loadHistory(), pauseMs);
   }
 
   close(): void {
@@ -86,11 +78,5 @@ export class ConsoleTransport {
     owner.change((thread) => beginRun(thread, id, serverNow(), true));
     owner.change((thread) => setDelivery(thread, id, "received"));
     await owner.loadHistory();
-  }
-
-  private later(run: () => void): void {
-    this.timer = setTimeout(() => {
-      if (!this.isClosed) run();
-    }, pauseMs);
   }
 }

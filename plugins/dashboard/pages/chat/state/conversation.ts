@@ -1,5 +1,5 @@
 /** A conversation that is open on the page: its messages, its link and its history. @module */
-import { batch, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { batch, signal, type Signal } from "@preact/signals";
 import type {
   ConversationsView,
   ConversationView,
@@ -13,6 +13,7 @@ import {
   addNote,
   addSent,
   emptyThread,
+  forgetRun,
   isInConversation,
   setDelivery,
   userKey,
@@ -21,7 +22,7 @@ import {
   type UserMessage,
 } from "./thread.ts";
 import type { LinkView, Transport, TransportOwner, UnsentMessage } from "./transport.ts";
-import type { ConsoleTransport, showRun } from "./console.ts";
+import type { ConsoleTransport, showRun as ShowRun } from "./console.ts";
 import type { Choices } from "./versions.ts";
 
 /** Without it, there is no connection; messages that are sent wait for it. */
@@ -37,104 +38,55 @@ interface HistoryView {
   readonly id?: string;
 }
 
-export interface Conversation {
-  /** Empty if the conversation belongs to another channel. */
-  readonly session: string;
-  /** True if the conversation belongs to another channel: no message can be changed. */
-  readonly isReadOnly: boolean;
-  /** False if the page can send no message. */
-  readonly canWrite: ReadonlySignal<boolean>;
-  readonly thread: ReadonlySignal<Thread>;
-  readonly link: ReadonlySignal<LinkView>;
-  readonly history: ReadonlySignal<HistoryView>;
-  /** Sends a message. Without a connection, it waits for the next one. */
-  send(content: string, files: readonly ShownFile[]): void;
-  /** Sends a new version of a message, or the message again if the conversation lacks it. */
-  replace(message: UserMessage, content: string, files: readonly ShownFile[]): void;
-  /** The versions that are shown instead of the newest ones. */
-  readonly choices: Signal<Choices>;
-  /**
-   * Takes back a message that the application has not received.
-   *
-   * @returns False if the application was faster.
-   */
-  takeBack(message: UserMessage): Promise<boolean>;
-  /** Stops the answers that a queued message waits for. */
-  stopBefore(requestId: string): void;
-  /** Stops all answers of the conversation. */
-  stop(): void;
-  showTyping(): void;
-  /** Attempts to connect now. Also opens a link that was closed permanently. */
-  reconnect(): void;
-  loadHistory(): Promise<void>;
-  loadEarlier(): Promise<void>;
-  /** True while messages of this browser are under way. */
-  isBusy(): boolean;
-  close(): void;
-}
-
-type ShowRun = typeof showRun;
-
 const path = "/api/conversations";
 let nextId = 0;
 
-/**
- * Opens a conversation. Its link and its history load in the background.
- *
- * @param link - State of the link until it has one of its own.
- */
-export function openConversation(session: string, link: LinkView): Conversation {
-  const opened = new OpenConversation(session, false, link);
-  void opened.connect();
-  void opened.loadHistory();
-  return opened;
-}
-
-/** Opens a conversation of another channel. The page can write if the channel accepts that. */
-export function openStored(id: string): Conversation {
-  const opened = new OpenConversation("", true, { state: "idle", reason: "" });
-  opened.history.value = { state: "loading", id };
-  void opened.connectConsole(id);
-  void opened.loadHistory();
-  return opened;
-}
-
-class OpenConversation implements Conversation, TransportOwner {
+/** A conversation that is open on the page. Its link and its history load in the background. */
+export class Conversation implements TransportOwner {
+  /** Empty if the conversation belongs to another channel. */
   readonly session: string;
   readonly thread = signal<Thread>(emptyThread);
   readonly link: Signal<LinkView>;
-  readonly history = signal<HistoryView>({ state: "loading" });
+  readonly history: Signal<HistoryView>;
+  /** The versions that are shown instead of the newest ones. */
   readonly choices = signal<Choices>(new Map());
+  /** True if the conversation belongs to another channel: no message can be changed. */
   readonly isReadOnly: boolean;
   readonly unconfirmed = new Map<string, UnsentMessage>();
+  /** False if the page can send no message. */
   readonly canWrite: Signal<boolean>;
   private transport: Transport | ConsoleTransport | undefined;
   private isClosed = false;
   private isLoading = false;
 
-  constructor(session: string, isReadOnly: boolean, link: LinkView) {
+  /**
+   * @param link - State of the link until it has one of its own.
+   * @param id - Id in the store, for a conversation of another channel.
+   */
+  constructor(session: string, link: LinkView, id?: string) {
     this.session = session;
-    this.isReadOnly = isReadOnly;
-    this.canWrite = signal(!isReadOnly);
+    this.isReadOnly = id !== undefined;
+    this.canWrite = signal(!this.isReadOnly);
     this.link = signal(link);
+    this.history = signal({ state: "loading", ...(id !== undefined && { id }) });
+    void this.connect();
+    void this.loadHistory();
   }
 
-  async connect(): Promise<void> {
-    const code = await wire.load();
-    if (!this.isClosed) this.transport = new code.Transport(this);
-  }
-
-  async connectConsole(id: string): Promise<void> {
+  private async connect(): Promise<void> {
     const code = await wire.load();
     if (this.isClosed) return;
-    this.transport = new code.ConsoleTransport(this, `${path}/${id}`);
-    for (const requestId of this.unconfirmed.keys()) this.transport.transmit(requestId);
+    this.transport = this.isReadOnly
+      ? new code.ConsoleTransport(this, `${path}/${this.history.value.id}`)
+      : new code.Transport(this);
   }
 
+  /** Sends a message. Without a connection, it waits for the next one. */
   send(content: string, files: readonly ShownFile[]): void {
     this.transmitNew({ content, files });
   }
 
+  /** Sends a new version of a message, or the message again if the conversation lacks it. */
   replace(message: UserMessage, content: string, files: readonly ShownFile[]): void {
     const { key, requestId, replaces } = message;
     if (isInConversation(message)) {
@@ -148,6 +100,11 @@ class OpenConversation implements Conversation, TransportOwner {
     });
   }
 
+  /**
+   * Takes back a message that the application has not received.
+   *
+   * @returns False if the application was faster.
+   */
   async takeBack({ requestId, key }: UserMessage): Promise<boolean> {
     const { transport } = this;
     const canWithdraw = transport !== undefined && "withdraw" in transport;
@@ -156,6 +113,7 @@ class OpenConversation implements Conversation, TransportOwner {
     return isRemoved;
   }
 
+  /** Stops the answers that a queued message waits for. */
   stopBefore(requestId: string): void {
     const { messages, runs } = this.thread.value;
     const at = messages.findIndex(({ key }) => key === userKey(requestId));
@@ -166,13 +124,13 @@ class OpenConversation implements Conversation, TransportOwner {
 
   /** Removes a message that the conversation lacks. */
   private forget(key: string, requestId: string): void {
-    this.change((thread) => ({
-      ...thread,
-      messages: thread.messages.filter((other) => other.key !== key),
-      runs: new Map([...thread.runs].filter(([id]) => id !== requestId)),
-    }));
+    this.change((thread) => {
+      const messages = thread.messages.filter((other) => other.key !== key);
+      return forgetRun({ ...thread, messages }, requestId);
+    });
   }
 
+  /** Stops the answer to a message, or all answers of the conversation. */
   stop(requestId?: string): void {
     this.transport?.stopAnswer(requestId);
   }
@@ -181,11 +139,13 @@ class OpenConversation implements Conversation, TransportOwner {
     this.transport?.showTyping();
   }
 
+  /** Attempts to connect now. Also opens a link that was closed permanently. */
   reconnect(): void {
     if (this.isReadOnly) void this.loadHistory();
     else void this.transport?.connect();
   }
 
+  /** True while messages of this browser are under way. */
   isBusy(): boolean {
     const { runs } = this.thread.value;
     return this.unconfirmed.size > 0 || [...runs.values()].some((run) => !run.endedAt);
@@ -241,7 +201,7 @@ class OpenConversation implements Conversation, TransportOwner {
     });
   }
 
-  private showAccess(view: ConversationView, showRun: ShowRun): void {
+  private showAccess(view: ConversationView, showRun: typeof ShowRun): void {
     this.canWrite.value = view.acceptsConsole === true;
     if (this.unconfirmed.size === 0) this.change((thread) => showRun(thread, view.isBusy === true));
     if (this.transport && "follow" in this.transport) this.transport.follow(view);

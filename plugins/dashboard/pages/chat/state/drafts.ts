@@ -17,15 +17,6 @@ export interface Draft {
   readonly files: readonly DraftFile[];
 }
 
-/** Where drafts are kept. */
-export interface DraftStore {
-  load(session: string): Promise<Draft>;
-  /** Keeps the draft; an empty one is removed. */
-  save(session: string, draft: Draft): Promise<void>;
-  /** Keeps the text now, because the page is being left: `save` might not finish. */
-  keep?(session: string, text: string): void;
-}
-
 export const emptyDraft: Draft = { text: "", files: [] };
 
 const storeName = "drafts";
@@ -46,8 +37,8 @@ const requestOf = <T>(request: IDBRequest<T>): Promise<T> =>
     request.addEventListener("error", () => reject(request.error ?? new Error("unavailable")));
   });
 
-function openDatabase(factory: IDBFactory): Promise<IDBDatabase> {
-  const request = factory.open(databaseName, 1);
+function openDatabase(): Promise<IDBDatabase> {
+  const request = indexedDB.open(databaseName, 1);
   request.addEventListener("upgradeneeded", () => request.result.createObjectStore(storeName));
   // A sign-out deletes the database, also in other tabs.
   request.addEventListener("success", () =>
@@ -56,48 +47,20 @@ function openDatabase(factory: IDBFactory): Promise<IDBDatabase> {
   return requestOf(request);
 }
 
-/**
- * Opens the drafts. Without a database, as in some private windows, drafts last until the page is
- * left.
- */
-function openDatabaseDrafts(factory: IDBFactory | undefined): DraftStore {
-  const memory = new Map<string, Draft>();
-  const database = factory
-    ? openDatabase(factory).catch(() => undefined)
-    : Promise.resolve(undefined);
-  const use = async <T>(
-    mode: IDBTransactionMode,
-    act: (store: IDBObjectStore) => unknown,
-  ): Promise<T | undefined> => {
-    const opened = await database;
-    try {
-      return (
-        opened &&
-        (await requestOf(
-          act(opened.transaction(storeName, mode).objectStore(storeName)) as IDBRequest<T>,
-        ))
-      );
-    } catch {
-      return undefined;
-    }
-  };
-  return {
-    async load(session) {
-      const kept = memory.get(session);
-      if (kept) return kept;
-      const stored = await use<Draft | undefined>("readonly", (store) => store.get(session));
-      return memory.get(session) ?? stored ?? emptyDraft;
-    },
-    async save(session, draft) {
-      memory.set(session, draft);
-      const isEmpty = draft.text === "" && draft.files.length === 0;
-      if (isEmpty) return void (await use<unknown>("readwrite", (store) => store.delete(session)));
-      const put = (above: number) =>
-        use<unknown>("readwrite", (store) => store.put(withoutBlobs(draft, above), session));
-      // Without room for the contents, the text is kept.
-      if ((await put(maxBlobBytes)) === undefined) await put(-1);
-    },
-  };
+/** Drafts of this page. Without a database, as in some private windows, there are no others. */
+const memory = new Map<string, Draft>();
+/** Opened when the first draft is needed. */
+let database: Promise<IDBDatabase | undefined> | undefined;
+
+/** @returns Undefined without a database, without the draft, or without room for it. */
+async function use(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest) {
+  try {
+    const opened = await (database ??= openDatabase().catch(() => undefined));
+    const store = opened?.transaction(storeName, mode).objectStore(storeName);
+    return store && (await requestOf<unknown>(act(store)));
+  } catch {
+    return undefined;
+  }
 }
 
 const key = storageKeys.drafts;
@@ -105,30 +68,33 @@ const key = storageKeys.drafts;
 /** Texts of pages that were left before the database had them, by session. */
 const leftTexts = () => entriesOf<string>(readStored(key), "string");
 
-function keepText(session: string, text: string | undefined): void {
+/** Keeps the text now, because the page is being left: `saveDraft` might not finish. */
+export function keepText(session: string, text: string | undefined): void {
   const { [session]: _, ...others } = leftTexts();
   const texts = { ...others, ...(text !== undefined && { [session]: text }) };
   keep(key, Object.keys(texts).length === 0 ? undefined : texts);
 }
 
-/** Opens the drafts of this browser when the first one is needed. */
-export function openDrafts(): DraftStore {
-  let opened: DraftStore | undefined;
-  const open = (): DraftStore => (opened ??= openDatabaseDrafts(globalThis.indexedDB));
-  const save: DraftStore["save"] = async (session, draft) => {
-    await open().save(session, draft);
-    if (leftTexts()[session] === draft.text) keepText(session, undefined);
-  };
-  return {
-    async load(session) {
-      const text = leftTexts()[session];
-      const stored = await open().load(session);
-      if (text === undefined) return stored;
-      const draft = { ...stored, text };
-      void save(session, draft);
-      return draft;
-    },
-    save,
-    keep: keepText,
-  };
+/** Keeps the draft; an empty one is removed. */
+export async function saveDraft(session: string, draft: Draft): Promise<void> {
+  memory.set(session, draft);
+  const put = (above: number) =>
+    use("readwrite", (store) => store.put(withoutBlobs(draft, above), session));
+  if (draft.text === "" && draft.files.length === 0)
+    await use("readwrite", (store) => store.delete(session));
+  // Without room for the contents, the text is kept.
+  else if ((await put(maxBlobBytes)) === undefined) await put(-1);
+  if (leftTexts()[session] === draft.text) keepText(session, undefined);
+}
+
+export async function loadDraft(session: string): Promise<Draft> {
+  const text = leftTexts()[session];
+  const stored = memory.has(session)
+    ? undefined
+    : await use("readonly", (store) => store.get(session));
+  const draft = memory.get(session) ?? (stored as Draft | undefined) ?? emptyDraft;
+  if (text === undefined) return draft;
+  const left = { ...draft, text };
+  void saveDraft(session, left);
+  return left;
 }

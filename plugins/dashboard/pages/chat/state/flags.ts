@@ -1,4 +1,5 @@
 /** Pinned and archived conversations of this browser. @module */
+import type { ConversationSummary } from "../../../shared/conversation-views.ts";
 import { entriesOf, keep, readStored } from "../../live/storage.ts";
 import { storageKeys } from "./forget.ts";
 
@@ -9,10 +10,7 @@ export interface Flags {
   readonly archived: Readonly<Record<string, number>>;
 }
 
-interface Used {
-  readonly id: string;
-  readonly usedAt: number;
-}
+type Used = Pick<ConversationSummary, "id" | "usedAt">;
 
 const key = storageKeys.flags;
 /** The oldest flags are forgotten. */

@@ -1,5 +1,5 @@
 /** The list of conversations: pages, titles, unread marks. @module */
-import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { computed, signal, type Signal } from "@preact/signals";
 import type { ConversationsView, ConversationSummary } from "../../../shared/conversation-views.ts";
 import type { ApiError } from "../../live/api.ts";
 import { load, requestAsOwner } from "../../live/owner.ts";
@@ -23,16 +23,14 @@ export class ConversationList {
   private readonly next: Signal<string | undefined>;
   /** True if the server has no store with a list. */
   private readonly isOff = signal(false);
-  private readonly marks: Signal<Seen>;
-  readonly seen: ReadonlySignal<Seen>;
-  private readonly ownFlags = signal<Flags>(loadFlags());
-  readonly flags: ReadonlySignal<Flags> = this.ownFlags;
+  readonly seen: Signal<Seen>;
+  readonly flags = signal<Flags>(loadFlags());
 
   constructor(initial: ConversationsView | undefined) {
     this.known = signal(initial?.conversations ?? []);
     this.store = signal(initial?.store);
     this.next = signal(initial?.before);
-    this.seen = this.marks = signal(addUnknown(loadSeen(), this.known.value));
+    this.seen = signal(addUnknown(loadSeen(), this.known.value));
   }
 
   /** The latest used first, without those that were deleted. */
@@ -55,19 +53,19 @@ export class ConversationList {
   readonly searches = computed(() => this.store.value?.searches === true);
   /** Number of conversations with unread messages. */
   readonly unread = computed(
-    () => this.items.value.filter((one) => countUnread(this.marks.value, one) > 0).length,
+    () => this.items.value.filter((one) => countUnread(this.seen.value, one) > 0).length,
   );
 
   togglePin(id: string): void {
-    saveFlags((this.ownFlags.value = togglePin(this.ownFlags.value, id)));
+    saveFlags((this.flags.value = togglePin(this.flags.value, id)));
   }
 
   /** @returns True if it is archived now. */
   toggleArchived(id: string): boolean {
     const summary = this.known.value.find((one) => one.id === id);
     if (!summary) return false;
-    saveFlags((this.ownFlags.value = toggleArchived(this.ownFlags.value, summary)));
-    return isArchived(this.ownFlags.value, summary);
+    saveFlags((this.flags.value = toggleArchived(this.flags.value, summary)));
+    return isArchived(this.flags.value, summary);
   }
 
   async refresh(): Promise<ApiError | undefined> {
@@ -88,7 +86,7 @@ export class ConversationList {
     const { conversations } = answer.body;
     this.known.value = [...this.known.value, ...conversations.filter(({ id }) => !ids.has(id))];
     this.next.value = answer.body.before;
-    this.mark(addUnknown(this.marks.value, conversations));
+    this.mark(addUnknown(this.seen.value, conversations));
   }
 
   /** Shows a changed conversation. */
@@ -110,7 +108,7 @@ export class ConversationList {
 
   read(id: string): void {
     const summary = this.known.value.find((one) => one.id === id);
-    if (summary) this.mark(markRead(this.marks.peek(), summary));
+    if (summary) this.mark(markRead(this.seen.peek(), summary));
   }
 
   /** Replaces the first page and keeps older conversations that were loaded. */
@@ -123,11 +121,11 @@ export class ConversationList {
     this.store.value = store;
     this.isOff.value = false;
     if (isFirst) this.next.value = before;
-    this.mark(addUnknown(this.marks.value, conversations));
+    this.mark(addUnknown(this.seen.value, conversations));
   }
 
   private mark(changed: Seen): void {
-    if (changed !== this.marks.peek()) saveSeen((this.marks.value = changed));
+    if (changed !== this.seen.peek()) saveSeen((this.seen.value = changed));
   }
 
   /** Hides a conversation until its deletion, or shows it again. */

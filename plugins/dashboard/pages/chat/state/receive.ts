@@ -9,12 +9,14 @@ import type {
 } from "../../../../../lib/pico-wire/index.ts";
 import {
   appKey,
+  appMessageOf,
   beginRun,
   canEdit,
   patchUser,
   putIn,
   setRun,
   userKey,
+  userMessageOf,
   type AppMessage,
   type AskedQuestion,
   type Run,
@@ -50,9 +52,10 @@ function contextUseOf(usage: unknown): number | undefined {
 
 /** The application answers a message, so it is in the conversation. */
 function noteAnswer(thread: Thread, requestId: string): Thread {
-  const message = thread.messages.findLast(({ key }) => key === userKey(requestId));
-  const isOpen = message?.kind === "user" && !canEdit(message);
-  return isOpen ? patchUser(thread, requestId, { delivery: "delivered" }) : thread;
+  const message = userMessageOf(thread, requestId);
+  return message && !canEdit(message)
+    ? patchUser(thread, requestId, { delivery: "delivered" })
+    : thread;
 }
 
 /** Typing names no message. The application receives the messages of a session in order. */
@@ -70,8 +73,7 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
   const { payload, seq, timestamp: at = now } = frame;
   const { message_id: id, request_id: requestId, model_name: model } = payload;
   const key = appKey(id || `unnamed ${++unnamed}`);
-  const known = thread.messages.findLast((message) => message.key === key);
-  const before = known && known.kind !== "user" && known.kind !== "note" ? known : undefined;
+  const before = appMessageOf(thread, key);
   // The history may have more of the text: the server repeats the beginning of one that was cut.
   if (before && frame.type === "message.create" && wasReported(thread, seq)) return thread;
   const kind = kindOf(payload);
@@ -182,8 +184,8 @@ export function rejectMessage(
   requestId: string,
   { code, message, at }: { readonly code: string; readonly message: string; readonly at: number },
 ): Thread {
-  const user = thread.messages.findLast(({ key }) => key === userKey(requestId));
-  if (user?.kind !== "user") return thread;
+  const user = userMessageOf(thread, requestId);
+  if (!user) return thread;
   const isStopped = code === "stopped";
   const delivery = user.delivery === "delivered" ? "delivered" : isStopped ? "stopped" : "rejected";
   const end = isStopped
@@ -215,8 +217,8 @@ export function receiveQuestion(
   thread: Thread,
   { requestId: _, ...question }: ChatQuestion,
 ): Thread {
-  const message = thread.messages.findLast(({ key }) => key === appKey(question.id));
-  if (!message || message.kind === "user" || message.kind === "note") return thread;
+  const message = appMessageOf(thread, appKey(question.id));
+  if (!message) return thread;
   const content = message.asked?.content ?? question.content;
   // The server has checked the kind and the schema.
   const asked = { ...message.asked, ...question, content } as AskedQuestion;

@@ -1,12 +1,11 @@
 /** State of the chat page: the list, the open conversations and the one in front. @module */
-import { effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { effect, signal, type Signal } from "@preact/signals";
 import type { ConversationsView, ConversationSummary } from "../../../shared/conversation-views.ts";
 import type { StatusView } from "../../../shared/views.ts";
 import { base } from "../../live/base.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import type { ChannelProblem } from "../../../shared/channel-problem.ts";
-import { openConversation, openStored, type Conversation } from "./conversation.ts";
-import { openDrafts, type DraftStore } from "./drafts.ts";
+import { Conversation } from "./conversation.ts";
 import { isArchived } from "./flags.ts";
 import { ConversationList } from "./list.ts";
 import type { LinkView } from "./transport.ts";
@@ -19,8 +18,11 @@ interface Place {
   /** True until the first message of a new conversation is sent. */
   readonly isNew: boolean;
   /** Message to show, after a search. */
-  readonly seq?: number;
+  readonly seq?: number | undefined;
 }
+
+/** State of a conversation of another channel, which has no link. */
+const idleLink: LinkView = { state: "idle", reason: "" };
 
 /** Conversations that keep their connection in the background. */
 const maxOpen = 3;
@@ -37,41 +39,49 @@ export type ConversationTarget = Pick<ConversationSummary, "session" | "channel"
   readonly id?: string;
 };
 
-/** The data of the document. */
-interface InitialState {
+/** Data of the document. */
+export interface ChatData {
+  /** Name of the application, if it has one. */
+  readonly name?: string;
+  /** The newest conversations, if the server stores them. */
   readonly list?: ConversationsView;
+  /** Why the channel rejects connections. Absent while it is on. */
   readonly channelProblem?: ChannelProblem;
+  /** The application is a program that does not run. */
   readonly isApplicationDown?: boolean;
+  /** Bytes of one file, if the server stores the files of messages. */
   readonly maxFileBytes?: number;
+  /** Messages to begin with, if the application has its own. */
+  readonly suggestions?: readonly string[];
 }
+
+/** Key of an open conversation. */
+const keyOf = ({ session, channel: name, id }: ConversationTarget): string =>
+  name === channel ? session : `stored ${id}`;
 
 /** The state of the page and its acts. */
 export class ChatStore {
   readonly list: ConversationList;
-  readonly place: ReadonlySignal<Place>;
+  readonly place = signal<Place>({ isNew: false });
   /** Names of conversations in this browser, for servers that store none. */
   readonly names = signal<readonly string[]>([]);
   /** Request that the inspector shows; `""` is the newest one, undefined closes it. */
   readonly inspected = signal<string | undefined>(undefined);
   /** True while the application is a program that does not run. */
   readonly isApplicationDown: Signal<boolean>;
-  readonly drafts: DraftStore;
   /** Bytes of one file; undefined if the server stores no files. */
   readonly maxFileBytes: number | undefined;
-  private readonly current = signal<Place>({ isNew: false });
   private followed: { readonly id: string; readonly version: string } | undefined;
   private readonly opened = new Map<string, Conversation>();
   /** State of the links until they have their own. */
   private readonly firstLink: LinkView = { state: "connecting", reason: "" };
 
-  constructor(initial: InitialState) {
+  constructor(initial: ChatData) {
     const { list, channelProblem, isApplicationDown = false, maxFileBytes } = initial;
     this.maxFileBytes = maxFileBytes;
     this.list = new ConversationList(list);
     this.isApplicationDown = signal(isApplicationDown);
     if (channelProblem) this.firstLink = { state: "blocked", reason: channelProblem };
-    this.place = this.current;
-    this.drafts = openDrafts();
   }
 
   /** Returns a conversation of the list; undefined until the server has its first message. */
@@ -80,6 +90,11 @@ export class ChatStore {
     return this.list.items.value.find((one) =>
       id === undefined ? one.channel === channel && one.session === session : one.id === id,
     );
+  }
+
+  /** Names a conversation, also one that the server does not have yet. */
+  targetOf(conversation: Conversation): ConversationTarget {
+    return this.summaryOf(conversation) ?? { session: conversation.session, channel };
   }
 
   isArchived(id: string): boolean {
@@ -105,40 +120,39 @@ export class ChatStore {
     const id = parameters.get("conversation");
     // Links to `/chat#NAME` exist in bookmarks.
     const session = decode(name ?? hash.slice(1));
-    if (name === "new") this.show({ isNew: true, conversation: this.use(createName()) });
-    else if (id !== null && /^[\w-]{1,64}$/.test(id)) this.showStored(id);
-    else if (session !== undefined) this.showSession(session);
+    if (name === "new") this.showNew();
+    else if (id !== null && /^[\w-]{1,64}$/.test(id)) this.show({ session: "", channel: "", id });
+    else if (session !== undefined) this.show({ session, channel });
     else if (matchMedia("(min-width: 48rem)").matches) this.openNewest();
-    else this.show({ isNew: false });
+    else this.place.value = { isNew: false };
   }
 
   open(target: ConversationTarget, seq?: number): void {
     history.pushState(null, "", base() + pathOf(target));
-    if (target.channel === channel) this.showSession(target.session, seq);
-    else this.showStored(target.id ?? "", seq);
+    this.show(target, seq);
   }
 
   openNew(): void {
     history.pushState(null, "", `${base()}/chat/new`);
-    this.show({ isNew: true, conversation: this.use(createName()) });
+    this.showNew();
   }
 
   /** Shows the list alone, on phones. */
   leave(): void {
     history.pushState(null, "", `${base()}/chat`);
-    this.show({ isNew: false });
+    this.place.value = { isNew: false };
   }
 
   /** A new conversation has its own address from its first message on. */
   confirmNew(): void {
-    const { conversation, isNew } = this.current.value;
+    const { conversation, isNew } = this.place.value;
     if (!conversation) return;
     const { session } = conversation;
     rememberName(session);
     this.names.value = knownNames();
     if (!isNew) return;
     history.replaceState(null, "", base() + pathOf({ session, channel }));
-    this.show({ isNew: false, conversation });
+    this.place.value = { isNew: false, conversation };
   }
 
   /**
@@ -146,10 +160,10 @@ export class ChatStore {
    *
    * @returns True if it was in front.
    */
-  close({ channel: name, session, id }: ConversationTarget): boolean {
-    const key = name === channel ? session : `stored ${id}`;
+  close(target: ConversationTarget): boolean {
+    const key = keyOf(target);
     const conversation = this.opened.get(key);
-    const wasOpen = conversation !== undefined && this.current.value.conversation === conversation;
+    const wasOpen = conversation !== undefined && this.place.value.conversation === conversation;
     conversation?.close();
     this.opened.delete(key);
     if (wasOpen) this.openNew();
@@ -190,47 +204,46 @@ export class ChatStore {
     const [name] = this.names.value;
     if (newest) {
       history.replaceState(null, "", base() + pathOf(newest));
-      if (newest.channel === channel) this.showSession(newest.session);
-      else this.showStored(newest.id);
-    } else if (name !== undefined && this.list.isStored.value === false) this.showSession(name);
-    else this.show({ isNew: true, conversation: this.use(createName()) });
+      this.show(newest);
+    } else if (name !== undefined && this.list.isStored.value === false)
+      this.show({ session: name, channel });
+    else this.showNew();
   }
 
-  private showSession(session: string, seq?: number): void {
-    const isNew = false;
-    this.show({ isNew, conversation: this.use(session), ...(seq !== undefined && { seq }) });
+  private show(target: ConversationTarget, seq?: number): void {
+    this.place.value = { isNew: false, conversation: this.use(target), seq };
   }
 
-  private showStored(id: string, seq?: number): void {
-    const key = `stored ${id}`;
-    const conversation = this.opened.get(key) ?? openStored(id);
-    this.opened.set(key, conversation);
-    this.show({ isNew: false, conversation, ...(seq !== undefined && { seq }) });
-  }
-
-  private show(place: Place): void {
-    this.current.value = place;
+  private showNew(): void {
+    const conversation = this.use({ session: createName(), channel });
+    this.place.value = { isNew: true, conversation };
   }
 
   /** Opens a conversation, and closes the least recently used idle one. */
-  private use(session: string): Conversation {
-    const conversation = this.opened.get(session) ?? openConversation(session, this.firstLink);
-    this.opened.delete(session);
-    this.opened.set(session, conversation);
+  private use(target: ConversationTarget): Conversation {
+    const { session, channel: name, id } = target;
+    const key = keyOf(target);
+    const conversation =
+      this.opened.get(key) ??
+      (name === channel
+        ? new Conversation(session, this.firstLink)
+        : new Conversation("", idleLink, id ?? ""));
+    this.opened.delete(key);
+    this.opened.set(key, conversation);
     const opened = [...this.opened.values()];
     const limit = opened.some(({ link }) => link.value.usesEvents) ? 1 : maxOpen;
-    for (const [key, other] of this.opened) {
+    for (const [idle, other] of this.opened) {
       if (this.opened.size <= limit) break;
       if (other === conversation || other.isBusy()) continue;
       other.close();
-      this.opened.delete(key);
+      this.opened.delete(idle);
     }
     return conversation;
   }
 
   /** Conversations of other channels have no connection: reads those that have changed. */
   private followStored(): void {
-    const { conversation } = this.current.value;
+    const { conversation } = this.place.value;
     const summary = conversation?.isReadOnly ? this.summaryOf(conversation) : undefined;
     if (!summary) return;
     const { id, usedAt, turns } = summary;
@@ -242,7 +255,7 @@ export class ChatStore {
 
   /** The conversation in front counts as read. */
   private markRead(): void {
-    const { conversation } = this.current.value;
+    const { conversation } = this.place.value;
     // The line "New messages" needs the marks until the messages are loaded.
     if (conversation?.history.value.state !== "ready" || document.hidden) return;
     const summary = this.summaryOf(conversation);

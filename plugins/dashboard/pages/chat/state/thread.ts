@@ -160,9 +160,21 @@ export const putIn = (thread: Thread, message: Message): Thread => ({
   messages: put(thread.messages, message),
 });
 
+/** @returns The message of a person, if the page has it. */
+export function userMessageOf({ messages }: Thread, requestId: string): UserMessage | undefined {
+  const found = messages.findLast(({ key }) => key === userKey(requestId));
+  return found?.kind === "user" ? found : undefined;
+}
+
+/** @returns The message of the application, if the page has it. */
+export function appMessageOf({ messages }: Thread, key: string): AppMessage | undefined {
+  const found = messages.findLast((message) => message.key === key);
+  return found?.kind === "user" || found?.kind === "note" ? undefined : found;
+}
+
 export function patchUser(thread: Thread, requestId: string, change: Partial<UserMessage>): Thread {
-  const message = thread.messages.findLast(({ key }) => key === userKey(requestId));
-  return message?.kind === "user" ? putIn(thread, { ...message, ...change }) : thread;
+  const message = userMessageOf(thread, requestId);
+  return message ? putIn(thread, { ...message, ...change }) : thread;
 }
 
 export function setRun(thread: Thread, requestId: string, run: Run): Thread {
@@ -207,8 +219,8 @@ export function setDelivery(
   delivery: Delivery,
   reason = "",
 ): Thread {
-  const message = thread.messages.findLast(({ key }) => key === userKey(requestId));
-  if (message?.kind !== "user") return thread;
+  const message = userMessageOf(thread, requestId);
+  if (!message) return thread;
   const isOnItsWay = delivery === "sending" || delivery === "waiting";
   // The application has written about the message, although it has not confirmed it.
   if (isOnItsWay && isReceived(message)) return thread;
@@ -219,12 +231,15 @@ export function setDelivery(
   return hasAnswer(thread, requestId) ? changed : forgetRun(changed, requestId);
 }
 
-function forgetRun(thread: Thread, requestId: string): Thread {
-  if (!thread.runs.has(requestId)) return thread;
-  const runs = new Map(thread.runs);
-  runs.delete(requestId);
-  return { ...thread, runs };
-}
+export const forgetRun = (thread: Thread, requestId: string): Thread => ({
+  ...thread,
+  runs: new Map([...thread.runs].filter(([id]) => id !== requestId)),
+});
+
+export const forgetOpenRuns = (thread: Thread): Thread => ({
+  ...thread,
+  runs: new Map([...thread.runs].filter(([, { endedAt }]) => endedAt !== undefined)),
+});
 
 export function addNote(thread: Thread, content: string, at: number): Thread {
   const key = `note ${at} ${thread.messages.length}`;

@@ -6,10 +6,11 @@ import type { ChannelProblem } from "../../../shared/channel-problem.ts";
 import { channelProblem, openLink, preferEvents, rejectionWhy, usesEvents } from "./link.ts";
 import { greet, receive, receiveQuestion, rejectMessage, renumber } from "./receive.ts";
 import {
+  forgetOpenRuns,
   isReceived,
   patchUser,
   setDelivery,
-  userKey,
+  userMessageOf,
   type Thread,
   type UserMessage,
 } from "./thread.ts";
@@ -68,12 +69,6 @@ const typingIntervalMs = 3_000;
 const forgetReplaced = (thread: Thread, requestId: string): Thread =>
   patchUser(thread, requestId, { replaces: undefined });
 
-/** After a gap, the ends of the answers may be lost, unless the server reports what runs. */
-const forgetOpenRuns = (thread: Thread): Thread => ({
-  ...thread,
-  runs: new Map([...thread.runs].filter(([, { endedAt }]) => endedAt !== undefined)),
-});
-
 /** Keeps a conversation connected while the channel is on. */
 export class Transport {
   private readonly owner: TransportOwner;
@@ -122,6 +117,7 @@ export class Transport {
       },
       onQuestion: (question) => owner.change((thread) => receiveQuestion(thread, question)),
       onGap: ({ reason }) => {
+        // The ends of the answers may be lost, unless the server reports what runs.
         owner.change((thread) => (thread.joinedAt === undefined ? forgetOpenRuns(thread) : thread));
         if (reason === "epoch_changed") owner.change(renumber);
         owner.handleGap();
@@ -171,9 +167,8 @@ export class Transport {
   }
 
   private applicationHas(id: string): boolean {
-    const { messages } = this.owner.thread.value;
-    const message = messages.findLast(({ key }) => key === userKey(id));
-    return message?.kind === "user" && isReceived(message);
+    const message = userMessageOf(this.owner.thread.value, id);
+    return message !== undefined && isReceived(message);
   }
 
   /** Stops the answer to a message, or all answers. */

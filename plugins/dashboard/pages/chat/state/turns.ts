@@ -4,6 +4,7 @@ import type { RequestView, Turn } from "../../../shared/conversation-views.ts";
 import { fileOf } from "../files/stored-file.ts";
 import {
   appKey,
+  appMessageOf,
   putIn,
   setRun,
   userKey,
@@ -125,9 +126,8 @@ const toRun = ({ at, outcome, code, usage, endedMs = 0 }: RequestView): Run => (
 
 /** A part that has grown, with its times. The history has only the time of its beginning. */
 function timePart(thread: Thread, at: number, part: RequestView["parts"][number]): Thread {
-  const message = thread.messages.findLast(({ key }) => key === appKey(part.id));
-  const isTimed = message === undefined || !("isFinal" in message) || message.endedAt !== undefined;
-  if (isTimed || part.updates === 0 || !message.isFinal) return thread;
+  const message = appMessageOf(thread, appKey(part.id));
+  if (!message?.isFinal || message.endedAt !== undefined || part.updates === 0) return thread;
   return putIn(thread, { ...message, at: at + part.fromMs, endedAt: at + part.toMs });
 }
 

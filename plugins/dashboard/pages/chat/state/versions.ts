@@ -1,5 +1,5 @@
 /** Finds the versions of a conversation whose messages were edited or asked again. @module */
-import type { Delivery, Message } from "./thread.ts";
+import { isInConversation, type Message } from "./thread.ts";
 
 /** The version that a person has chosen: by the key of any of its siblings. */
 export type Choices = ReadonlyMap<string, string>;
@@ -32,9 +32,6 @@ interface Node {
   newest?: Node;
 }
 
-/** A message that the conversation lacks has replaced nothing. */
-const replacesNothing: readonly Delivery[] = ["failed", "rejected", "stopped"];
-
 const createRoot = (): Node => ({ key: "", children: [] });
 
 interface Tree {
@@ -57,9 +54,8 @@ function createTree(messages: readonly Message[]): Tree {
   const owners = messages.map((message): Node => {
     const request = "requestId" in message ? message.requestId : undefined;
     if (message.kind !== "user") return nodes.get(request ?? "") ?? leaf;
-    const { key, replaces, delivery } = message;
-    const isNewVersion =
-      replaces !== undefined && !(delivery && replacesNothing.includes(delivery));
+    const { key, replaces } = message;
+    const isNewVersion = replaces !== undefined && isInConversation(message);
     const replaced = nodes.get(replaces ?? "");
     if (isNewVersion && !replaced) root = createRoot();
     const parent = isNewVersion ? (replaced?.parent ?? root) : leaf;
@@ -116,6 +112,3 @@ export function choosePathTo(
     if (node.parent.children.length > 1) next.set(node.parent.children[0]!.key, node.key);
   return next;
 }
-
-export const hasVersions = (messages: readonly Message[]): boolean =>
-  messages.some((message) => message.kind === "user" && message.replaces !== undefined);

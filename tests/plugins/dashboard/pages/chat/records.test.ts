@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { formatPeriod } from "../../../../../plugins/dashboard/pages/chat/dates.ts";
 import { formatMs } from "../../../../../plugins/dashboard/pages/chat/dates.ts";
-import { createRecorder } from "../../../../../plugins/dashboard/pages/chat/state/recorder.ts";
+import { Recorder } from "../../../../../plugins/dashboard/pages/chat/state/recorder.ts";
 import {
   addUnknown,
   countUnread,
@@ -13,10 +13,10 @@ import { readToolCall } from "../../../../../plugins/dashboard/pages/chat/tool-c
 
 const json = (frame: object): string => JSON.stringify(frame);
 
-describe("createRecorder", () => {
+describe("Recorder", () => {
   test("collects frames of a request, also those that name only a message", () => {
     let now = 0;
-    const recorder = createRecorder(() => ++now);
+    const recorder = new Recorder(() => ++now);
     recorder.record("s", "out", json({ type: "message.send", id: "q", payload: { content: "é" } }));
     recorder.record("s", "in", json({ type: "message.ack", payload: { request_id: "q" } }));
     const create = { message_id: "m", request_id: "q", content: "a" };
@@ -63,7 +63,7 @@ describe("createRecorder", () => {
   });
 
   test("keeps 200 requests, 300 frames of each, and reads long ones", () => {
-    const recorder = createRecorder(() => 0);
+    const recorder = new Recorder(() => 0);
     const long = "x".repeat(100_000);
     for (let at = 0; at < 201; at++)
       recorder.record("s", "out", json({ type: "message.send", id: `q${at}`, payload: {} }));
