@@ -54,8 +54,9 @@ function TurnOn({ conversation }: { readonly conversation: Conversation }): JSX.
 const kept = "Messages you send now are delivered afterwards.";
 
 function bannerText({ state, reason, why, retryAt }: LinkView): JSX.Element | string {
-  if (state === "closed") return linkClosedMessage(reason);
-  const explanation = linkRejectedMessage(reason) ?? why;
+  if (state === "closed")
+    return lookUp(closures, reason) ?? `The connection was closed (${reason}).`;
+  const explanation = lookUp(rejections, reason) ?? why;
   if (explanation !== undefined) return explanation;
   // Reading the signal draws this again each second.
   const ms = retryAt === undefined || second.value === 0 ? 0 : retryAt - serverNow();
@@ -67,7 +68,8 @@ function bannerText({ state, reason, why, retryAt }: LinkView): JSX.Element | st
   );
 }
 
-const linkCloseMessages: Readonly<Record<string, string>> = {
+/** Why the link will not reconnect by itself. */
+const closures: Readonly<Record<string, string>> = {
   normal: "The server closed the connection.",
   session_ended: "Your session has ended. Sign in, then connect again.",
   bad_request: "The channel closed the connection because it received malformed messages.",
@@ -76,21 +78,11 @@ const linkCloseMessages: Readonly<Record<string, string>> = {
   replaced: "Another connection continues this conversation.",
 };
 
-/** Explains why the link will not reconnect by itself. */
-const linkClosedMessage = (reason: string): string =>
-  lookUp(linkCloseMessages, reason) ?? `The connection was closed (${reason}).`;
-
-const linkRejections: Readonly<Record<string, string>> = {
+/** Why the channel rejects connections. For other reasons, the link recovers by itself. */
+const rejections: Readonly<Record<string, string>> = {
   no_channel: "This service has no channel.",
   unauthorized: "You are signed out.",
   not_found: "The channel is off.",
   channel_managed: "The channel is off, and this page can't turn it on.",
   too_many_connections: "The channel has reached its maximum number of connections.",
 };
-
-/**
- * Explains why the channel rejects connections.
- *
- * @returns One sentence, or undefined if the link recovers by itself.
- */
-const linkRejectedMessage = (reason: string): string | undefined => lookUp(linkRejections, reason);

@@ -11,7 +11,7 @@ import { formatCount, relativeTime } from "../../shared/format.ts";
 import { Files } from "./files/file-view.tsx";
 import { formatMs, formatTime } from "./dates.ts";
 import { Prose } from "./markdown/prose.tsx";
-import type { QuestionActs } from "./questions/acts.ts";
+import type { QuestionActs } from "./questions/answers.tsx";
 import type { Answer, Row } from "./state/groups.ts";
 import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
 import type { Versions } from "./state/versions.ts";
@@ -105,7 +105,8 @@ function Time({ at }: { readonly at: number }): JSX.Element {
   );
 }
 
-const deliveries: Readonly<Record<Exclude<Delivery, "failed" | "stopped">, string>> = {
+/** A failed message says so with a button, and a stopped one in its answer. */
+const deliveries: Readonly<Partial<Record<Delivery, string>>> = {
   sending: "Sending…",
   waiting: "Waiting for connection…",
   received: "Sent",
@@ -114,10 +115,8 @@ const deliveries: Readonly<Record<Exclude<Delivery, "failed" | "stopped">, strin
 };
 
 /** A message of the history was sent. Other people know themselves what became of theirs. */
-function receiptOf({ delivery = "delivered", sender }: UserMessage): string | undefined {
-  if (delivery === "failed" || delivery === "stopped" || sender !== undefined) return undefined;
-  return deliveries[delivery];
-}
+const receiptOf = ({ delivery = "delivered", sender }: UserMessage): string | undefined =>
+  sender === undefined ? deliveries[delivery] : undefined;
 
 type UserProps = Omit<RowProps, "row"> & { readonly message: UserMessage };
 

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { PlanEntry, StepDetail, StepState } from "../../../../../lib/step-details.ts";
 import { visibleText } from "../../../shared/visible-text.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { fieldsOf, textOf } from "../tool-calls.ts";
 import { diffBlocks, maxDiffLines, type DiffBlock } from "./file-diff.ts";
 
 /** Draws what the application says about a call. */
@@ -146,11 +147,6 @@ interface StepFacts {
   readonly places: readonly string[];
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null ? (value as Fields) : {};
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const states = ["pending", "running", "completed", "failed"] as const;
 const stateOf = (value: unknown): StepState | undefined => states.find((state) => state === value);

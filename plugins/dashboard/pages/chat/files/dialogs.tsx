@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { FilesView } from "../../../shared/file-views.ts";
 import { formatBytes } from "../../../shared/format.ts";
 import type { ApiError } from "../../live/api.ts";
-import { requestAsOwner } from "../../live/owner.ts";
+import { load } from "../../live/owner.ts";
 import { IconButton } from "../../parts/button.tsx";
 import { Code } from "../../parts/code.tsx";
 import { Modal } from "../../parts/modal.tsx";
@@ -35,20 +35,14 @@ const toShown = ({ id, filename, content_type: type, size }: FileView): ShownFil
   size,
 });
 
-type Found = { readonly files: readonly ShownFile[] } | { readonly error: ApiError };
-
-async function find(session: string): Promise<Found> {
-  const answer = await requestAsOwner<FilesView>(
-    "GET",
-    `/api/media?${new URLSearchParams({ session })}`,
-  );
-  return "error" in answer ? answer : { files: answer.body.files.map(toShown).toReversed() };
-}
-
 function FileList({ session }: { readonly session: string }): JSX.Element {
-  const [found, setFound] = useState<Found>();
-  const load = (): void => void find(session).then(setFound);
-  useEffect(load, [session]);
+  const [files, setFiles] = useState<readonly ShownFile[]>();
+  const [error, setError] = useState<ApiError>();
+  const refresh = (): void =>
+    void load<FilesView>(`/api/media?${new URLSearchParams({ session })}`, (view) =>
+      setFiles(view.files.map(toShown).toReversed()),
+    ).then(setError);
+  useEffect(refresh, [session]);
   const close = (): void => {
     isListOpen.value = false;
   };
@@ -59,18 +53,16 @@ function FileList({ session }: { readonly session: string }): JSX.Element {
           <h2 class="grow">Files of this conversation</h2>
           <IconButton icon="x" label="Close" data-autofocus onClick={close} />
         </header>
-        {!found && <Skeleton rows={3} />}
-        {found && "error" in found && (
-          <Problem title="The files could not be loaded" error={found.error} retry={load} />
-        )}
-        {found && "files" in found && found.files.length === 0 && (
+        {!files && !error && <Skeleton rows={3} />}
+        {error && <Problem title="The files could not be loaded" error={error} retry={refresh} />}
+        {files?.length === 0 && (
           <Empty icon="paperclip" title="No files yet">
             Attach files to a message. Files of the application appear here, too.
           </Empty>
         )}
-        {found && "files" in found && found.files.length > 0 && (
+        {files && files.length > 0 && (
           <>
-            <Files files={found.files} />
+            <Files files={files} />
             <p class="muted xs">
               The newest first. A file that no message names is deleted after 24 hours.
             </p>

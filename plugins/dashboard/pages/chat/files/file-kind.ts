@@ -9,48 +9,33 @@ export const isInlineImage = ({ url = "" }: ShownFile): boolean => inlineImage.t
 export const mayBeShown = ({ type = "" }: ShownFile): boolean =>
   /^(image|audio|video)(\/|$)/.test(type) && !/svg/.test(type);
 
-/** Endings of text files -> language of the highlighter. Empty: plain text. */
+/** Endings of text files -> language of the highlighter. */
 const languages: Readonly<Record<string, string>> = {
   bash: "bash",
-  c: "",
-  cfg: "",
-  conf: "",
-  cpp: "",
-  css: "",
-  csv: "",
   diff: "diff",
-  go: "",
-  h: "",
   html: "xml",
-  ini: "",
-  java: "",
   js: "javascript",
   json: "json",
-  jsonl: "",
   jsx: "javascript",
-  log: "",
-  md: "",
   mjs: "javascript",
   patch: "diff",
   py: "python",
-  rs: "",
   sh: "bash",
-  sql: "",
   svg: "xml",
-  toml: "",
   ts: "typescript",
-  tsv: "",
   tsx: "typescript",
-  txt: "",
   xml: "xml",
   yaml: "yaml",
   yml: "yaml",
 };
+
+/** Endings of text files that are not highlighted. */
+const plain = /^(c|cfg|conf|cpp|css|csv|go|h|ini|java|jsonl|log|md|rs|sql|toml|tsv|txt)$/;
 
 const textTypes = /^(text\/.+|application\/(json|xml|yaml|toml|javascript|x-sh|sql))$/;
 
 /** @returns The language of a text file; undefined for other files. */
 export function languageOf({ name, type = "" }: ShownFile): string | undefined {
   const ending = /\.(\w{1,8})$/.exec(name)?.[1]?.toLowerCase() ?? "";
-  return languages[ending] ?? (textTypes.test(type) ? "" : undefined);
+  return languages[ending] ?? (plain.test(ending) || textTypes.test(type) ? "" : undefined);
 }

@@ -27,7 +27,7 @@ function findEnd(source: string): readonly [start: number, end: number] | undefi
   return undefined;
 }
 
-function readDetails(this: TokenizerThis, source: string): DetailsToken | undefined {
+export function readDetails(this: TokenizerThis, source: string): DetailsToken | undefined {
   const [head, summary = "Details"] = opening.exec(source) ?? [];
   if (head === undefined) return undefined;
   const [start, end] = findEnd(source) ?? [source.length, source.length];
@@ -41,6 +41,3 @@ function readDetails(this: TokenizerThis, source: string): DetailsToken | undefi
     isClosed: start < end,
   };
 }
-
-/** The extension of the lexer, in its own form. */
-export const detailsExtension = { block: [readDetails] };

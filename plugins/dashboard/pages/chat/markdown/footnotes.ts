@@ -18,7 +18,7 @@ const reference = /^\[\^([^\]\s]{1,40})\]/;
 /** Names of the notes by the lexer of their text. It reads all blocks before their words. */
 const known = new WeakMap<object, Set<string>>();
 
-function readNote(this: TokenizerThis, source: string): FootnoteToken | undefined {
+export function readNote(this: TokenizerThis, source: string): FootnoteToken | undefined {
   const [raw, id, text] = note.exec(source) ?? [];
   if (raw === undefined || id === undefined || text === undefined) return undefined;
   const ids = known.get(this.lexer) ?? new Set();
@@ -27,20 +27,14 @@ function readNote(this: TokenizerThis, source: string): FootnoteToken | undefine
 }
 
 /** A mark without its note stays text. */
-function readMark(this: TokenizerThis, source: string): FootnoteToken | undefined {
+export function readMark(this: TokenizerThis, source: string): FootnoteToken | undefined {
   const [raw, id] = reference.exec(source) ?? [];
   if (raw === undefined || id === undefined || !known.get(this.lexer)?.has(id)) return undefined;
   return { type: "footnoteMark", raw, id };
 }
 
-const startOf = (source: string): number | undefined => {
+/** Where a mark may begin, so that the lexer ends a text there. */
+export const startOfMark = (source: string): number | undefined => {
   const at = source.indexOf("[^");
   return at < 0 ? undefined : at;
-};
-
-/** The extensions of the lexer, in its own form. */
-export const footnoteExtensions = {
-  block: [readNote],
-  inline: [readMark],
-  startInline: [startOf],
 };

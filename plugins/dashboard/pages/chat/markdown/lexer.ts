@@ -1,8 +1,8 @@
 /** Lexes markdown of an application within limits of nesting, tokens and work. @module */
 import { getDefaults, Lexer, Tokenizer, type Token, type Tokens } from "marked";
-import { detailsExtension, type DetailsToken } from "./details.ts";
-import { footnoteExtensions } from "./footnotes.ts";
-import { mathExtensions } from "./maths.ts";
+import { readDetails, type DetailsToken } from "./details.ts";
+import { readMark, readNote, startOfMark } from "./footnotes.ts";
+import { readMath, readMathBlock, startOfMath } from "./maths.ts";
 import { splitLongText } from "../../../shared/split-long-text.ts";
 
 /** Blocks in blocks, and marks in marks: together, an element has 32 levels at most. */
@@ -76,9 +76,9 @@ class BoundedLexer extends Lexer {
 }
 
 const extensions = {
-  inline: [...mathExtensions.inline, ...footnoteExtensions.inline],
-  block: [...mathExtensions.block, ...detailsExtension.block, ...footnoteExtensions.block],
-  startInline: [...mathExtensions.startInline, ...footnoteExtensions.startInline],
+  inline: [readMath, readMark],
+  block: [readMathBlock, readDetails, readNote],
+  startInline: [startOfMath, startOfMark],
   childTokens: {},
   renderers: {},
 };

@@ -25,7 +25,7 @@ const isPrice = (text: string, after: string): boolean =>
   /^\s|\s$/.test(text) || /^\d/.test(after) || text.includes("\n");
 
 /** Reads a formula at the beginning of the text. It contains no blank line. */
-function readMath(source: string): MathToken | undefined {
+export function readMath(source: string): MathToken | undefined {
   if (source[0] !== "$" && source[0] !== "\\") return undefined;
   const found = marks.find(([open]) => source.startsWith(open));
   if (!found) return undefined;
@@ -40,7 +40,7 @@ function readMath(source: string): MathToken | undefined {
 }
 
 /** A formula that is a block: nothing follows its marks in the line. */
-function readMathBlock(source: string): MathToken | undefined {
+export function readMathBlock(source: string): MathToken | undefined {
   const token = readMath(source);
   if (!token?.isBlock) return undefined;
   const end = /^[ \t]{0,20}(?:\n|$)/.exec(source.slice(token.raw.length));
@@ -48,14 +48,7 @@ function readMathBlock(source: string): MathToken | undefined {
 }
 
 /** Where a formula may begin, so that the lexer ends a text there. */
-const startOf = (source: string): number | undefined => {
+export const startOfMath = (source: string): number | undefined => {
   const at = source.search(/\$|\\[([]/);
   return at < 0 ? undefined : at;
-};
-
-/** The extensions of the lexer, in its own form. */
-export const mathExtensions = {
-  inline: [readMath],
-  block: [readMathBlock],
-  startInline: [startOf],
 };

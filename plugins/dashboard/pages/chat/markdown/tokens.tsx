@@ -1,7 +1,9 @@
 /** Draws tokens of markdown as elements. No HTML string exists: HTML stays text. @module */
 import type { Token, Tokens } from "marked";
 import { Fragment, h, type ComponentChildren, type JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import { drawCost } from "../../live/draw-budget.ts";
+import { onDemand } from "../../live/on-demand.ts";
 import { Code } from "../../parts/code.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Drawn, PlainText } from "../../parts/drawn.tsx";
@@ -9,7 +11,6 @@ import type { DetailsToken } from "./details.ts";
 import type { FootnoteToken } from "./footnotes.ts";
 import { childrenOf, plainToken } from "./lexer.ts";
 import { hasLongWord } from "../../../shared/split-long-text.ts";
-import { Formula } from "./formula.tsx";
 import { decodeReferences, inlineImage, safeHref } from "./links.ts";
 import type { MathToken } from "./maths.ts";
 import { Footnote, FootnoteMark, isSvg, SvgCode } from "./notes.tsx";
@@ -128,6 +129,27 @@ function drawLink(href: string, children: ComponentChildren): JSX.Element {
     <a href={safe} target="_blank" rel="noopener noreferrer">
       {children}
     </a>
+  );
+}
+
+const useMathml = onDemand(() => import("./mathml.ts"));
+
+interface FormulaProps {
+  /** The formula with its marks. */
+  readonly source: string;
+  readonly tex: string;
+  readonly isBlock: boolean;
+}
+
+/** A formula. The library loads with the first one. Until then, TeX is shown. */
+function Formula({ source, tex, isBlock }: FormulaProps): JSX.Element {
+  const loaded = useMathml();
+  const drawn = useMemo(() => loaded?.drawFormula(tex, isBlock), [loaded, tex, isBlock]);
+  if (!drawn) return <code dir="ltr">{source}</code>;
+  return (
+    <span class={isBlock ? "formula block" : "formula"} dir="ltr">
+      {drawn}
+    </span>
   );
 }
 

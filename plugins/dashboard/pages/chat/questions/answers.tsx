@@ -1,14 +1,64 @@
-/** The answers to a question: buttons, choices, a form or a link. @module */
+/** The answers to a question: buttons, choices, a form or a link, and how they are sent. @module */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { nothingChosen, toAnswer, type GivenFields } from "../../../shared/question-fields.ts";
-import type { QuestionAnswer } from "../../../shared/question-views.ts";
+import type { AnsweredView, QuestionAnswer } from "../../../shared/question-views.ts";
 import { visibleText } from "../../../shared/visible-text.ts";
+import { requestAsOwner } from "../../live/owner.ts";
 import { Button } from "../../parts/button.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { Choices, Fields, TextField } from "../../questions/fields.tsx";
 import { AddressText, OpenButton } from "../../questions/web-address.tsx";
-import type { AnswerProps } from "./acts.ts";
+import type { ConversationTarget } from "../state/store.ts";
+import type { AskedQuestion } from "../state/thread.ts";
+
+/** The conversation, as far as a card uses it. */
+export interface QuestionActs {
+  /** The conversation of the question. */
+  readonly place: () => ConversationTarget;
+  /** Reads the stored messages again. */
+  readonly reload: () => Promise<void>;
+}
+
+/** The question, and how its buttons answer it. */
+export interface AnswerProps {
+  readonly asked: AskedQuestion;
+  /** True while an answer is under way. */
+  readonly isSending: boolean;
+  readonly send: (answer: QuestionAnswer) => void;
+}
+
+/** The effect of an answer. `late`: another one came first. */
+export type Sent =
+  | { readonly state: "settled" | "late" }
+  | { readonly state: "failed"; readonly problem: string };
+
+const endCodes: readonly unknown[] = ["already_settled", "unknown_question"];
+
+/**
+ * Sends an answer once. Nothing is kept for later: the question may be settled by then.
+ *
+ * @param id - Id of the question.
+ */
+export async function sendAnswer(
+  { place, reload }: QuestionActs,
+  id: string,
+  answer: QuestionAnswer,
+): Promise<Sent> {
+  const { channel, session } = place();
+  const path = `/api/questions/${encodeURIComponent(id)}`;
+  const result = await requestAsOwner<AnsweredView>("POST", path, { channel, session, ...answer });
+  // The channel reports the settlement, if it is connected.
+  const isSettled = !("error" in result) || endCodes.includes(result.error.code);
+  if (isSettled) await reload();
+  if (!("error" in result)) return { state: "settled" };
+  const { status, code, message } = result.error;
+  if (code === "already_settled") return { state: "late" };
+  return {
+    state: "failed",
+    problem: status === 0 ? "Not sent. Try again." : `Not sent. ${message}`,
+  };
+}
 
 /** The first allowing option and the first one that denies; lasting and other ones in a menu. */
 export function Approval({ asked, isSending, send }: AnswerProps): JSX.Element {

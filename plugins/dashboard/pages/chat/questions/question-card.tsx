@@ -10,15 +10,17 @@ import { Icon } from "../../parts/icon.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { ToolArguments } from "../../questions/tool-arguments.tsx";
 import type { Answer } from "../state/groups.ts";
-import type { AskedQuestion } from "../state/thread.ts";
+import type { AppMessage, AskedQuestion } from "../state/thread.ts";
 import {
+  Approval,
+  ChoiceForm,
+  LinkAnswer,
   sendAnswer,
+  ValuesForm,
   type AnswerProps,
-  type CardProps,
   type QuestionActs,
   type Sent,
-} from "./acts.ts";
-import { Approval, ChoiceForm, LinkAnswer, ValuesForm } from "./answers.tsx";
+} from "./answers.tsx";
 
 /** @returns The tool call with this id in the steps of an answer. */
 const callIn = ({ segments }: Answer, id: string): unknown =>
@@ -26,6 +28,13 @@ const callIn = ({ segments }: Answer, id: string): unknown =>
     .flatMap((segment) => (segment.kind === "steps" ? segment.steps : []))
     .flatMap(({ message }) => message.calls)
     .findLast((call) => hasId(call, id));
+
+/** The message of a question, in its answer. */
+interface CardProps {
+  readonly answer: Answer;
+  readonly message: AppMessage;
+  readonly acts: QuestionActs;
+}
 
 /** Open: the question with its buttons. Settled: one line, which opens. */
 export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element {
