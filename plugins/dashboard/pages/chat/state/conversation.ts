@@ -221,7 +221,9 @@ export class Conversation implements TransportOwner {
       state === "ready" ||
       (!this.isReadOnly && error.status === 404) ||
       error.code === "not_supported";
-    this.history.value = isKept ? { ...known, state: "ready" } : { state: "failed", error };
+    this.history.value = isKept
+      ? { ...known, state: "ready" }
+      : { ...known, state: "failed", error };
   }
 
   change(make: (thread: Thread) => Thread): void {
