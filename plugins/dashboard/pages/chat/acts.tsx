@@ -16,57 +16,48 @@ import { Modal } from "../parts/modal.tsx";
 import type { ConversationList } from "./state/list.ts";
 import { pathOf, type ChatStore, type ConversationTarget } from "./state/store.ts";
 
-type MenuItems = ComponentProps<typeof Menu>["items"];
-
 /** The conversation whose title is edited. */
 const renamed = signal<{ readonly id: string; readonly title: string } | undefined>(undefined);
 
-export interface ConversationActs {
-  readonly menu: (id: string, title: string, target: ConversationTarget) => MenuItems;
-  readonly rename: (id: string, title: string) => void;
+/** Asks for another title of a conversation. */
+export function rename(id: string, title: string): void {
+  renamed.value = { id, title };
 }
 
-/** Creates the acts for the page. `url` adds the base path. */
-export function createActs(store: ChatStore, url: (path: string) => string): ConversationActs {
-  const rename = (id: string, title: string): void => {
-    renamed.value = { id, title };
-  };
-  const exportUrl = (id: string, format: string): string =>
-    url(`/api/conversations/${id}/export?format=${format}`);
-  return {
-    rename,
-    menu: (id, title, target) => {
-      const { list } = store;
-      const isPinned = list.flags.value.pinned.includes(id);
-      return [
-        {
-          name: isPinned ? "Unpin" : "Pin",
-          icon: isPinned ? "pin-off" : "pin",
-          act: () => list.togglePin(id),
-        },
-        { name: "Rename…", icon: "pencil", act: () => rename(id, title) },
-        {
-          name: "Copy link",
-          icon: "link",
-          act: () => copyLink(url(pathOf(target))),
-        },
-        { name: "Export as Markdown", icon: "download", href: exportUrl(id, "markdown") },
-        { name: "Export as JSON", icon: "braces", href: exportUrl(id, "json") },
-        {
-          name: store.isArchived(id) ? "Move to the list" : "Archive",
-          icon: "archive",
-          act: () => archive(store, id, target),
-        },
-        "-",
-        {
-          name: "Delete…",
-          icon: "trash-2",
-          danger: true,
-          act: () => remove(store, id, title, target),
-        },
-      ];
+/** The acts on a conversation. `url` adds the base path. */
+export function menuOf(
+  store: ChatStore,
+  url: (path: string) => string,
+  id: string,
+  title: string,
+  target: ConversationTarget,
+): ComponentProps<typeof Menu>["items"] {
+  const { list } = store;
+  const isPinned = list.flags.value.pinned.includes(id);
+  const exported = url(`/api/conversations/${id}/export?format=`);
+  return [
+    {
+      name: isPinned ? "Unpin" : "Pin",
+      icon: isPinned ? "pin-off" : "pin",
+      act: () => list.togglePin(id),
     },
-  };
+    { name: "Rename…", icon: "pencil", act: () => rename(id, title) },
+    { name: "Copy link", icon: "link", act: () => copyLink(url(pathOf(target))) },
+    { name: "Export as Markdown", icon: "download", href: `${exported}markdown` },
+    { name: "Export as JSON", icon: "braces", href: `${exported}json` },
+    {
+      name: store.isArchived(id) ? "Move to the list" : "Archive",
+      icon: "archive",
+      act: () => archive(store, id, target),
+    },
+    "-",
+    {
+      name: "Delete…",
+      icon: "trash-2",
+      danger: true,
+      act: () => remove(store, id, title, target),
+    },
+  ];
 }
 
 /** @param path - Path of the conversation with the base path. */
@@ -132,7 +123,7 @@ function deleteLater(list: ConversationList, id: string, title: string): () => v
     if ("error" in answer && answer.error.status !== 404) {
       list.hide(id, false);
       toast({ text: `“${title}” was not deleted: ${answer.error.message}`, tone: "bad" });
-    } else list.forget(id);
+    }
   }, undoMs);
   addEventListener("pagehide", leave, { once: true });
   return () => {

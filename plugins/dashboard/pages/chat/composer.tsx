@@ -16,6 +16,7 @@ import {
   type Draft,
   type DraftFile,
 } from "./state/drafts.ts";
+import type { ChatStore } from "./state/store.ts";
 import { isInConversation, type ShownFile, type UserMessage } from "./state/thread.ts";
 
 /** Acts of other parts of the page on the composer. */
@@ -30,16 +31,9 @@ export interface ComposerHandle {
 }
 
 interface ComposerProps {
+  readonly store: ChatStore;
   readonly conversation: Conversation;
-  /** Name of its draft: the session, or one name for all new conversations. */
-  readonly draftName: string;
-  /** Name of the application. */
-  readonly name: string;
   readonly handle: RefObject<ComposerHandle | null>;
-  /** True if messages cannot have files. */
-  readonly isTextOnly: boolean;
-  /** Bytes of one file; undefined if messages have images only. */
-  readonly maxFileBytes: number | undefined;
   readonly onSend: (text: string, files: readonly ShownFile[], edited?: UserMessage) => void;
   /** Puts the last own message into the field. */
   readonly onEditLast: () => void;
@@ -107,15 +101,23 @@ function focusGently(area: HTMLTextAreaElement | null): void {
   if (matchMedia("(hover: hover)").matches) area?.focus({ preventScroll: true });
 }
 
+/** Name of the draft: the session, or one name for all new conversations. */
+function draftNameOf({ store, conversation }: ComposerProps): string {
+  const { session, isReadOnly, history } = conversation;
+  if (store.place.value.isNew) return "new";
+  return isReadOnly ? `stored ${history.value.id}` : session;
+}
+
 /** The unsent message of the composer, and the acts on it. */
 function useComposer(props: ComposerProps) {
-  const { conversation, draftName, handle, maxFileBytes, onSend } = props;
+  const { store, conversation, handle, onSend } = props;
+  const draftName = draftNameOf(props);
   const [draft, setDraft] = useDraft(draftName);
   const [problem, setProblem] = useState("");
   const area = useRef<HTMLTextAreaElement>(null);
   /** The sent message that is being changed, and the unsent one that it hides. */
   const [edited, setEdited] = useState<{ readonly message: UserMessage; readonly draft: Draft }>();
-  const latest = useLatest({ conversation, draft, draftName, setDraft, onSend, edited });
+  const latest = useLatest({ conversation, draft, draftName, setDraft, edited });
   const uploads = useUploads();
   /** Files that are being read; a message waits for them. */
   const reading = useRef<Promise<unknown>>(Promise.resolve());
@@ -138,7 +140,7 @@ function useComposer(props: ComposerProps) {
       area.current?.focus();
     },
     async add(chosen) {
-      const all = readFiles(chosen, maxFileBytes);
+      const all = readFiles(chosen, store.maxFileBytes);
       const before = reading.current;
       reading.current = all;
       await before;
@@ -160,8 +162,7 @@ function useComposer(props: ComposerProps) {
     area.current?.focus();
   };
   const changeFiles = (make: (files: readonly DraftFile[]) => readonly DraftFile[]): void => {
-    const { draft: present } = latest.current;
-    change({ ...present, files: make(present.files) });
+    change({ ...latest.current.draft, files: make(latest.current.draft.files) });
   };
   const submit = async (): Promise<void> => {
     setProblem("");
@@ -174,11 +175,11 @@ function useComposer(props: ComposerProps) {
     );
     if (!uploaded || !isOpen()) return;
     if ("failed" in uploaded) return setProblem(notUploaded(uploaded.failed));
-    const { draft: present, onSend: sendNow, edited: changed } = latest.current;
+    const { draft: present, edited: changed } = latest.current;
     area.current?.focus();
     if (present.text.trim() === "" && uploaded.files.length === 0) return;
     endEdit();
-    sendNow(present.text.trim(), uploaded.files, changed?.message);
+    onSend(present.text.trim(), uploaded.files, changed?.message);
   };
   const type = (text: string): void => {
     change({ ...latest.current.draft, text });
@@ -221,7 +222,10 @@ const isSendKey = ({ key, shiftKey }: KeyboardEvent): boolean =>
   key === "Enter" && !shiftKey && !matchMedia("(pointer: coarse)").matches;
 
 export function Composer(props: ComposerProps): JSX.Element {
-  const { conversation, name, handle, isTextOnly, maxFileBytes, onEditLast } = props;
+  const { store, conversation, handle, onEditLast } = props;
+  const { name, maxFileBytes } = store;
+  /** Other channels accept no files here. */
+  const isTextOnly = conversation.isReadOnly;
   const { draft, problem, area, uploads, edited, ...acts } = useComposer(props);
   const { changeFiles, submit, type, endEdit } = acts;
   const { text, files } = draft;

@@ -2,7 +2,18 @@
 
 const dayMs = 86_400_000;
 
-const startOfDay = (at: number): number => new Date(at).setHours(0, 0, 0, 0);
+/** Days by time: the messages of a conversation are compared with each drawing. */
+const days = new Map<number, number>();
+const maxDays = 5_000;
+
+function startOfDay(at: number): number {
+  const known = days.get(at);
+  if (known !== undefined) return known;
+  if (days.size >= maxDays) days.clear();
+  const start = new Date(at).setHours(0, 0, 0, 0);
+  days.set(at, start);
+  return start;
+}
 
 /** Whole days between two times. Rounded, because a day may have 23 or 25 hours. */
 const daysBetween = (at: number, now: number): number =>
@@ -54,21 +65,8 @@ export function formatDay(at: number, now: number): string {
   return formatDate(at, { weekday: "long", day: "numeric", month: "long", ...year });
 }
 
-/** Days by time: the messages of a conversation are compared with each drawing. */
-const days = new Map<number, number>();
-const maxDays = 5_000;
-
-function dayOf(at: number): number {
-  const known = days.get(at);
-  if (known !== undefined) return known;
-  if (days.size >= maxDays) days.clear();
-  const start = new Date(at).setHours(0, 0, 0, 0);
-  days.set(at, start);
-  return start;
-}
-
 /** True if both times are on the same day. */
-export const isSameDay = (a: number, b: number): boolean => dayOf(a) === dayOf(b);
+export const isSameDay = (a: number, b: number): boolean => startOfDay(a) === startOfDay(b);
 
 /** Formats a duration for people: `310 ms`, `2.4 s`, `1 min 5 s`. */
 export function formatMs(ms: number): string {

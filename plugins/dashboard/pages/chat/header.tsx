@@ -5,7 +5,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { useSite } from "../site.tsx";
 import { timeOfDay } from "../../shared/format.ts";
-import type { ConversationActs } from "./acts.tsx";
+import { menuOf, rename } from "./acts.tsx";
 import { isListOpen } from "./files/opened.ts";
 import type { Conversation } from "./state/conversation.ts";
 import type { ConversationList } from "./state/list.ts";
@@ -26,12 +26,9 @@ const linkStateBadges: Readonly<Record<LinkView["state"], readonly [string, stri
 interface HeaderProps {
   readonly store: ChatStore;
   readonly conversation: Conversation;
-  /** Name of the application. */
-  readonly name: string;
-  readonly acts: ConversationActs;
 }
 
-export function Header({ store, conversation, name, acts }: HeaderProps): JSX.Element {
+export function Header({ store, conversation }: HeaderProps): JSX.Element {
   const { url } = useSite();
   const title = titleOf(store, conversation);
   const { inspected, list } = store;
@@ -61,7 +58,7 @@ export function Header({ store, conversation, name, acts }: HeaderProps): JSX.El
           {id === undefined ? (
             title
           ) : (
-            <button type="button" title="Rename" onClick={() => acts.rename(id, title)}>
+            <button type="button" title="Rename" onClick={() => rename(id, title)}>
               {title}
             </button>
           )}
@@ -71,7 +68,7 @@ export function Header({ store, conversation, name, acts }: HeaderProps): JSX.El
             <i class="dot" />
             {state}
           </span>
-          <span class="cut hide-phone">{name}</span>
+          <span class="cut hide-phone">{store.name}</span>
           <span class="hide-phone">· {storageText(list.storage.value)}</span>
         </div>
       </div>
@@ -93,7 +90,7 @@ export function Header({ store, conversation, name, acts }: HeaderProps): JSX.El
       {id !== undefined && (
         <Menu
           label="Conversation actions"
-          items={acts.menu(id, title, store.targetOf(conversation))}
+          items={menuOf(store, url, id, title, store.targetOf(conversation))}
         />
       )}
     </header>

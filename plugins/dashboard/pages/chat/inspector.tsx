@@ -22,8 +22,6 @@ import { describeRequest, type Timeline, type TimelineEntry } from "./timeline.t
 interface InspectorProps {
   readonly store: ChatStore;
   readonly conversation: Conversation;
-  /** Name of the application. */
-  readonly name: string;
 }
 
 type View = "timeline" | "frames";
@@ -33,7 +31,7 @@ const views = [
   { value: "frames", name: "Raw frames", icon: "braces" },
 ] as const;
 
-export function Inspector({ store, conversation, name }: InspectorProps): JSX.Element {
+export function Inspector({ store, conversation }: InspectorProps): JSX.Element {
   const thread = useFrameValue(conversation.thread);
   const group = useMemo(createGrouper, [conversation]);
   const [view, setView] = useState<View>("timeline");
@@ -74,7 +72,7 @@ export function Inspector({ store, conversation, name }: InspectorProps): JSX.El
                     <Bar key={entry.key} entry={entry} total={Math.max(1, timeline.total ?? 1)} />
                   ))}
                 </ol>
-                <Origin {...{ conversation, name, answer, id }} />
+                <Origin {...{ store, conversation, answer, id }} />
               </>
             ) : (
               <Frames request={request} />
@@ -160,10 +158,10 @@ function Bar({ entry, total }: { readonly entry: TimelineEntry; readonly total: 
   );
 }
 
-type OriginProps = Omit<InspectorProps, "store"> & {
+interface OriginProps extends InspectorProps {
   readonly answer: Answer | undefined;
   readonly id: string;
-};
+}
 
 const outcomes: Readonly<Record<Answer["state"], string>> = {
   working: "Being answered",
@@ -173,7 +171,7 @@ const outcomes: Readonly<Record<Answer["state"], string>> = {
   incomplete: "Incomplete",
 };
 
-function Origin({ conversation, name, answer, id }: OriginProps): JSX.Element {
+function Origin({ store, conversation, answer, id }: OriginProps): JSX.Element {
   const { url } = useSite();
   const log = `/activity?${new URLSearchParams({ q: `request:${id}` })}`;
   return (
@@ -182,7 +180,7 @@ function Origin({ conversation, name, answer, id }: OriginProps): JSX.Element {
         <dt>Conversation</dt>
         <dd>{conversation.session}</dd>
         <dt>Application</dt>
-        <dd>{name}</dd>
+        <dd>{store.name}</dd>
         {answer && (
           <>
             <dt>Result</dt>

@@ -15,7 +15,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { Empty } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
-import type { ConversationActs } from "./acts.tsx";
+import { menuOf } from "./acts.tsx";
 import { formatAge, formatPeriod, formatTitle } from "./dates.ts";
 import { isArchived } from "./state/flags.ts";
 import type { ConversationList } from "./state/list.ts";
@@ -26,7 +26,6 @@ const searchDelayMs = 200;
 
 interface ListProps {
   readonly store: ChatStore;
-  readonly acts: ConversationActs;
   /** False for the first drawing, which has no local times. */
   readonly isReady: boolean;
 }
@@ -67,7 +66,7 @@ function rowsOf(store: ChatStore): readonly ListRow[] {
 }
 
 /** Draws the list at the start side of the page. */
-export function List({ store, acts, isReady }: ListProps): JSX.Element {
+export function List({ store, isReady }: ListProps): JSX.Element {
   const { url } = useSite();
   const { list } = store;
   const [query, setQuery] = useState("");
@@ -125,7 +124,7 @@ export function List({ store, acts, isReady }: ListProps): JSX.Element {
         {words === "" && <FilterNote />}
       </header>
       <div class="scroll" onScroll={onScroll}>
-        <Groups entries={entries} store={store} acts={acts} isReady={isReady} />
+        <Groups entries={entries} store={store} isReady={isReady} />
         {words !== "" && entries.length === 0 && (
           <Empty icon="search" title="No matches">
             No conversation contains “{words}”.
@@ -201,13 +200,14 @@ function FoldView({ row, rows, ...common }: RowProps & ListEntry): JSX.Element {
 }
 
 function RowView(props: RowProps): JSX.Element {
-  const { row, acts } = props;
+  const { row, store } = props;
+  const { url } = useSite();
   const { id, title } = row;
   return (
     <li class="talk">
       <RowLink {...props} />
       {id !== undefined && (
-        <Menu label={`Actions for ${title}`} compact items={acts.menu(id, title, row)} />
+        <Menu label={`Actions for ${title}`} compact items={menuOf(store, url, id, title, row)} />
       )}
     </li>
   );

@@ -5,7 +5,6 @@ import { useMemo, useRef } from "preact/hooks";
 import { onDemand } from "../live/on-demand.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
-import type { ConversationActs } from "./acts.tsx";
 import { Composer, type ComposerHandle } from "./composer.tsx";
 import { Header } from "./header.tsx";
 import { Log } from "./log.tsx";
@@ -19,9 +18,6 @@ import { choose, selectPath } from "./state/versions.ts";
 interface OpenThreadProps {
   readonly store: ChatStore;
   readonly conversation: Conversation;
-  readonly name: string;
-  readonly acts: ConversationActs;
-  readonly suggestions: readonly string[] | undefined;
 }
 
 /** The acts of messages, which stay the same for a conversation. */
@@ -56,8 +52,7 @@ function createMessageActs(
   };
 }
 
-export function OpenThread(props: OpenThreadProps): JSX.Element {
-  const { store, conversation, name, acts, suggestions } = props;
+export function OpenThread({ store, conversation }: OpenThreadProps): JSX.Element {
   const composer = useRef<ComposerHandle>(null);
   const messageActs = useMemo(
     () => createMessageActs(store, conversation, composer),
@@ -68,8 +63,8 @@ export function OpenThread(props: OpenThreadProps): JSX.Element {
     const summary = conversation.isReadOnly ? undefined : store.summaryOf(conversation);
     return summary ? countUnread(store.list.seen.peek(), summary) : 0;
   }, [conversation]);
-  const { isNew, seq } = store.place.value;
-  const { isReadOnly, session, history } = conversation;
+  const { seq } = store.place.value;
+  const { isReadOnly } = conversation;
   const editLast = (): void => {
     if (isReadOnly) return;
     const { thread, choices } = conversation;
@@ -85,15 +80,15 @@ export function OpenThread(props: OpenThreadProps): JSX.Element {
   };
   return (
     <section class="thread" aria-label="Conversation">
-      <Header store={store} conversation={conversation} name={name} acts={acts} />
+      <Header store={store} conversation={conversation} />
       <Connection conversation={conversation} />
       <Log
         conversation={conversation}
-        name={name}
+        name={store.name}
         acts={messageActs}
         unread={unread}
         seq={seq}
-        empty={<Hello {...{ name, suggestions }} onChoose={(text) => sendNew(text, [])} />}
+        empty={<Hello store={store} onChoose={(text) => sendNew(text, [])} />}
       />
       <div class="dock">
         {!conversation.canWrite.value ? (
@@ -101,10 +96,7 @@ export function OpenThread(props: OpenThreadProps): JSX.Element {
         ) : (
           <Composer
             conversation={conversation}
-            draftName={isNew ? "new" : isReadOnly ? `stored ${history.value.id}` : session}
-            isTextOnly={isReadOnly}
-            maxFileBytes={store.maxFileBytes}
-            name={name}
+            store={store}
             handle={composer}
             onEditLast={editLast}
             onSend={(text, files, edited) => {
@@ -119,10 +111,7 @@ export function OpenThread(props: OpenThreadProps): JSX.Element {
 }
 
 interface HelloProps {
-  /** Name of the application. */
-  readonly name: string;
-  /** Texts of the application; undefined if it has none. */
-  readonly suggestions: readonly string[] | undefined;
+  readonly store: ChatStore;
   /** Sends a suggestion. */
   readonly onChoose: (text: string) => void;
 }
@@ -141,7 +130,8 @@ const usual: readonly Suggestion[] = [
 ];
 
 /** Drawn in a conversation without messages. */
-function Hello({ name, suggestions, onChoose }: HelloProps): JSX.Element {
+function Hello({ store, onChoose }: HelloProps): JSX.Element {
+  const { name, suggestions } = store;
   const own = suggestions?.map((title): Suggestion => ({ icon: "message-square", title }));
   return (
     <div class="hello">

@@ -8,8 +8,7 @@ import { onDemand } from "../live/on-demand.ts";
 import { onSignedIn } from "../live/owner.ts";
 import { subscribe } from "../live/stream.ts";
 import { Skeleton } from "../parts/states.tsx";
-import { useSite } from "../site.tsx";
-import { createActs, RenameDialog } from "./acts.tsx";
+import { RenameDialog } from "./acts.tsx";
 import { isListOpen, openedFile } from "./files/opened.ts";
 import { List } from "./list.tsx";
 import { ChatStore, type ChatData } from "./state/store.ts";
@@ -21,10 +20,7 @@ const useInspector = onDemand(() => import("./inspector.tsx"));
 const useFiles = onDemand(() => import("./files/dialogs.tsx"));
 
 export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
-  const name = data.name ?? "Application";
   const store = useMemo(() => new ChatStore(data), []);
-  const { url } = useSite();
-  const acts = useMemo(() => createActs(store, url), [store]);
   const [isReady, setReady] = useState(false);
   useEffect(() => {
     setReady(true);
@@ -46,18 +42,15 @@ export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
   const kinds = ["chat", conversation ? "open" : "", isInspecting ? "inspecting" : ""];
   return (
     <div class={kinds.filter(Boolean).join(" ")}>
-      <List store={store} acts={acts} isReady={isReady} />
+      <List store={store} isReady={isReady} />
       {conversation && thread ? (
-        <thread.OpenThread
-          {...{ store, conversation, name, acts }}
-          suggestions={data.suggestions}
-        />
+        <thread.OpenThread store={store} conversation={conversation} />
       ) : (
         <section class="thread" aria-label="Conversation">
           {conversation && <Skeleton rows={3} />}
         </section>
       )}
-      {conversation && inspector && <inspector.Inspector {...{ store, conversation, name }} />}
+      {conversation && inspector && <inspector.Inspector {...{ store, conversation }} />}
       {conversation && files && <files.FileDialogs session={conversation.session} />}
       <RenameDialog store={store} />
     </div>

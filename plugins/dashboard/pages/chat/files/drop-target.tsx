@@ -19,7 +19,27 @@ export function DropTarget({ add, what }: DropProps): JSX.Element {
   latest.current = add;
   useEffect(() => {
     const target = place.current!.closest<HTMLElement>(".thread")!;
-    const handlers = dropHandlers(target, setOver, (files) => latest.current(files));
+    const take = (event: Event, data: DataTransfer | null): void => {
+      const files = [...(data?.files ?? [])];
+      if (files.length === 0) return;
+      event.preventDefault();
+      latest.current(files);
+    };
+    const handlers = {
+      paste: (event: ClipboardEvent) => take(event, event.clipboardData),
+      dragover: (event: DragEvent) => {
+        if (!event.dataTransfer?.types.includes("Files")) return;
+        event.preventDefault();
+        setOver(true);
+      },
+      dragleave: ({ relatedTarget }: DragEvent) => {
+        if (!target.contains(relatedTarget as Node | null)) setOver(false);
+      },
+      drop: (event: DragEvent) => {
+        setOver(false);
+        take(event, event.dataTransfer);
+      },
+    };
     const stop = new AbortController();
     for (const [type, handle] of Object.entries(handlers))
       target.addEventListener(type, handle as EventListener, { signal: stop.signal });
@@ -31,34 +51,6 @@ export function DropTarget({ add, what }: DropProps): JSX.Element {
       Drop {what} to attach them
     </div>
   );
-}
-
-function dropHandlers(
-  target: HTMLElement,
-  setOver: (isOver: boolean) => void,
-  add: (files: File[]) => unknown,
-) {
-  const take = (event: Event, data: DataTransfer | null): void => {
-    const files = [...(data?.files ?? [])];
-    if (files.length === 0) return;
-    event.preventDefault();
-    add(files);
-  };
-  return {
-    paste: (event: ClipboardEvent) => take(event, event.clipboardData),
-    dragover: (event: DragEvent) => {
-      if (!event.dataTransfer?.types.includes("Files")) return;
-      event.preventDefault();
-      setOver(true);
-    },
-    dragleave: ({ relatedTarget }: DragEvent) => {
-      if (!target.contains(relatedTarget as Node | null)) setOver(false);
-    },
-    drop: (event: DragEvent) => {
-      setOver(false);
-      take(event, event.dataTransfer);
-    },
-  };
 }
 
 /** Characters of a pasted text that is offered as a file. */

@@ -38,45 +38,30 @@ interface Draft {
   readonly parts: AppMessage[];
 }
 
-/** The messages of the application about each request, by request id. */
-function createDrafts({ messages, runs }: Thread): ReadonlyMap<string, Draft> {
-  const questions = new Map(
-    messages.flatMap((one) => (one.kind === "user" ? [[one.requestId, one] as const] : [])),
-  );
-  const drafts = new Map<string, Draft>();
-  const begin = (requestId: string): Draft => {
-    const question = questions.get(requestId);
-    const draft: Draft = { key: `answer ${requestId}`, requestId, question, parts: [] };
-    drafts.set(requestId, draft);
-    return draft;
-  };
-  for (const message of messages) {
-    if (message.kind === "user" || message.kind === "note" || message.requestId === undefined)
-      continue;
-    (drafts.get(message.requestId) ?? begin(message.requestId)).parts.push(message);
-  }
-  for (const [requestId, run] of runs)
-    if (!drafts.has(requestId) && (questions.has(requestId) || run.endedAt === undefined))
-      begin(requestId);
-  return drafts;
-}
-
 /**
  * Assigns each message to its row. An answer follows its question, whatever came in between. If
  * the page does not have the question, the answer is at its first message, or at the end.
  */
-function collect(thread: Thread): (Draft | Exclude<Row, Answer>)[] {
+function collect({ messages, runs }: Thread): (Draft | Exclude<Row, Answer>)[] {
+  const questions = new Map(
+    messages.flatMap((one) => (one.kind === "user" ? [[one.requestId, one] as const] : [])),
+  );
   const rows: (Draft | Exclude<Row, Answer>)[] = [];
-  const drafts = createDrafts(thread);
-  for (const message of thread.messages) {
+  const drafts = new Map<string, Draft>();
+  const draftOf = (requestId: string): Draft => {
+    const known = drafts.get(requestId);
+    if (known) return known;
+    const question = questions.get(requestId);
+    const draft: Draft = { key: `answer ${requestId}`, requestId, question, parts: [] };
+    drafts.set(requestId, draft);
+    if (!question) rows.push(draft);
+    return draft;
+  };
+  for (const message of messages) {
     if (message.kind === "note") rows.push(message);
-    else if (message.kind === "user") {
-      const draft = drafts.get(message.requestId);
-      rows.push(message, ...(draft ? [draft] : []));
-    } else if (message.requestId !== undefined) {
-      const draft = drafts.get(message.requestId)!;
-      if (!draft.question && draft.parts[0] === message) rows.push(draft);
-    } else {
+    else if (message.kind === "user") rows.push(message, draftOf(message.requestId));
+    else if (message.requestId !== undefined) draftOf(message.requestId).parts.push(message);
+    else {
       const last = rows.at(-1);
       const isOpen = last && "parts" in last && last.requestId === undefined && !hasText(last);
       if (isOpen) last.parts.push(message);
@@ -89,8 +74,7 @@ function collect(thread: Thread): (Draft | Exclude<Row, Answer>)[] {
         });
     }
   }
-  for (const draft of drafts.values())
-    if (!draft.question && draft.parts.length === 0) rows.push(draft);
+  for (const [requestId, { endedAt }] of runs) if (endedAt === undefined) draftOf(requestId);
   return rows;
 }
 
@@ -187,7 +171,7 @@ export function createGrouper(): (thread: Thread) => readonly Row[] {
         row.parts.every((part, at) => part === known.parts[at]);
       const answer = known && isSame ? known.answer : toAnswer(row, run);
       next.set(row.key, { parts: row.parts, answer, ...(run && { run }) });
-      // An application may end its work on a message silently.
+      // The work has not begun, or the application has ended it silently.
       return answer.segments.length === 0 && answer.state === "done" ? [] : [answer];
     });
     cache = next;

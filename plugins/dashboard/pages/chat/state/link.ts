@@ -11,7 +11,6 @@ import { base } from "../../live/base.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import { channelProblemOf } from "../../../shared/channel-problem.ts";
 import { EventSocket } from "./event-socket.ts";
-import { recorder } from "./recorder.ts";
 
 /** Handlers of a link, and one for the raw frames. */
 interface ChatLinkHandlers extends ChatHandlers {
@@ -35,10 +34,7 @@ export const openLink = (session: string, { onRaw, ...handlers }: ChatLinkHandle
     url: `${base()}/pico`,
     token: "",
     sessionId: session,
-    WebSocket: observedSocket((direction, text) => {
-      recorder.record(session, direction, text);
-      onRaw(direction, text);
-    }),
+    WebSocket: observedSocket(onRaw),
     fetch: probe,
     ...handlers,
   });

@@ -101,11 +101,6 @@ export class ConversationList {
     return this.removed.value.has(id);
   }
 
-  /** Removes a conversation that the server has deleted. */
-  forget(id: string): void {
-    this.known.value = this.known.value.filter((one) => one.id !== id);
-  }
-
   read(id: string): void {
     const summary = this.known.value.find((one) => one.id === id);
     if (summary) this.mark(markRead(this.seen.peek(), summary));
@@ -128,7 +123,7 @@ export class ConversationList {
     if (changed !== this.seen.peek()) saveSeen((this.seen.value = changed));
   }
 
-  /** Hides a conversation until its deletion, or shows it again. */
+  /** Hides a conversation, also after its deletion, or shows it again. */
   hide(id: string, isHidden: boolean): void {
     const changed = new Set(this.removed.value);
     if (isHidden) changed.add(id);

@@ -62,6 +62,10 @@ const keyOf = ({ session, channel: name, id }: ConversationTarget): string =>
 /** The state of the page and its acts. */
 export class ChatStore {
   readonly list: ConversationList;
+  /** Name of the application. */
+  readonly name: string;
+  /** Messages to begin with; undefined if the application has none. */
+  readonly suggestions: readonly string[] | undefined;
   readonly place = signal<Place>({ isNew: false });
   /** Names of conversations in this browser, for servers that store none. */
   readonly names = signal<readonly string[]>([]);
@@ -77,8 +81,10 @@ export class ChatStore {
   private readonly firstLink: LinkView = { state: "connecting", reason: "" };
 
   constructor(initial: ChatData) {
-    const { list, channelProblem, isApplicationDown = false, maxFileBytes } = initial;
-    this.maxFileBytes = maxFileBytes;
+    const { name = "Application", list, channelProblem, isApplicationDown = false } = initial;
+    this.name = name;
+    this.suggestions = initial.suggestions;
+    this.maxFileBytes = initial.maxFileBytes;
     this.list = new ConversationList(list);
     this.isApplicationDown = signal(isApplicationDown);
     if (channelProblem) this.firstLink = { state: "blocked", reason: channelProblem };

@@ -5,6 +5,7 @@ import { serverNow } from "../../live/clock.ts";
 import type { ChannelProblem } from "../../../shared/channel-problem.ts";
 import { channelProblem, openLink, preferEvents, rejectionWhy, usesEvents } from "./link.ts";
 import { greet, receive, receiveQuestion, rejectMessage, renumber } from "./receive.ts";
+import { recorder } from "./recorder.ts";
 import {
   forgetOpenRuns,
   isReceived,
@@ -209,9 +210,10 @@ export class Transport {
 
   /** Only the first frame lists the capabilities of the server and the running answers. */
   private readRaw(direction: "in" | "out", text: string): void {
+    const { owner } = this;
+    recorder.record(owner.session, direction, text);
     if (direction === "out" || !text.startsWith('{"type":"hello"')) return;
     const { payload } = JSON.parse(text) as { payload: Parameters<typeof greet>[1] };
-    const { owner } = this;
     owner.change((thread) => greet(thread, payload, owner.unconfirmed));
     for (const id of owner.unconfirmed.keys())
       owner.change((thread) => setDelivery(thread, id, "sending"));
