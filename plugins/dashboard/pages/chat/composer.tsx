@@ -16,7 +16,7 @@ import {
   type Draft,
   type DraftFile,
 } from "./state/drafts.ts";
-import type { ChatStore } from "./state/store.ts";
+import type { ShownConversation } from "./state/store.ts";
 import { isInConversation, type ShownFile, type UserMessage } from "./state/thread.ts";
 
 /** Acts of other parts of the page on the composer. */
@@ -30,9 +30,7 @@ export interface ComposerHandle {
   focus(): void;
 }
 
-interface ComposerProps {
-  readonly store: ChatStore;
-  readonly conversation: Conversation;
+interface ComposerProps extends ShownConversation {
   readonly handle: RefObject<ComposerHandle | null>;
   readonly onSend: (text: string, files: readonly ShownFile[], edited?: UserMessage) => void;
   /** Puts the last own message into the field. */

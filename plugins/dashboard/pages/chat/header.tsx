@@ -7,9 +7,8 @@ import { useSite } from "../site.tsx";
 import { timeOfDay } from "../../shared/format.ts";
 import { menuOf, rename } from "./acts.tsx";
 import { isListOpen } from "./files/opened.ts";
-import type { Conversation } from "./state/conversation.ts";
 import type { ConversationList } from "./state/list.ts";
-import type { ChatStore } from "./state/store.ts";
+import type { ShownConversation } from "./state/store.ts";
 import type { LinkView } from "./state/transport.ts";
 import { titleOf } from "./title.ts";
 
@@ -23,12 +22,7 @@ const linkStateBadges: Readonly<Record<LinkView["state"], readonly [string, stri
   closed: ["Disconnected", "bad"],
 };
 
-interface HeaderProps {
-  readonly store: ChatStore;
-  readonly conversation: Conversation;
-}
-
-export function Header({ store, conversation }: HeaderProps): JSX.Element {
+export function Header({ store, conversation }: ShownConversation): JSX.Element {
   const { url } = useSite();
   const title = titleOf(store, conversation);
   const { inspected, list } = store;

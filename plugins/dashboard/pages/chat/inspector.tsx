@@ -13,16 +13,10 @@ import { useSite } from "../site.tsx";
 import { formatBytes, formatCount } from "../../shared/format.ts";
 import { formatMs } from "./dates.ts";
 import { useFrameValue } from "./frames.ts";
-import type { Conversation } from "./state/conversation.ts";
 import { createGrouper, type Answer } from "./state/groups.ts";
 import { recorder, type RecordedFrame, type RecordedRequest } from "./state/recorder.ts";
-import type { ChatStore } from "./state/store.ts";
+import type { ShownConversation } from "./state/store.ts";
 import { describeRequest, type Timeline, type TimelineEntry } from "./timeline.ts";
-
-interface InspectorProps {
-  readonly store: ChatStore;
-  readonly conversation: Conversation;
-}
 
 type View = "timeline" | "frames";
 
@@ -31,7 +25,7 @@ const views = [
   { value: "frames", name: "Raw frames", icon: "braces" },
 ] as const;
 
-export function Inspector({ store, conversation }: InspectorProps): JSX.Element {
+export function Inspector({ store, conversation }: ShownConversation): JSX.Element {
   const thread = useFrameValue(conversation.thread);
   const group = useMemo(createGrouper, [conversation]);
   const [view, setView] = useState<View>("timeline");
@@ -158,7 +152,7 @@ function Bar({ entry, total }: { readonly entry: TimelineEntry; readonly total: 
   );
 }
 
-interface OriginProps extends InspectorProps {
+interface OriginProps extends ShownConversation {
   readonly answer: Answer | undefined;
   readonly id: string;
 }

@@ -6,22 +6,16 @@ import { Button } from "../parts/button.tsx";
 import { Problem, Skeleton } from "../parts/states.tsx";
 import { formatDay, isSameDay } from "./dates.ts";
 import { useFrameValue } from "./frames.ts";
-import { RowView, type MessageActs } from "./message.tsx";
+import { RowView, type RowContext } from "./message.tsx";
 import { useStickyScroll } from "./scroll.ts";
 import type { Conversation } from "./state/conversation.ts";
 import { createGrouper, findQueued, type Row } from "./state/groups.ts";
+import { countUnread } from "./state/seen.ts";
 import type { Message, Thread, UserMessage } from "./state/thread.ts";
 import { choosePathTo, selectPath, type Path } from "./state/versions.ts";
 
 interface LogProps {
-  readonly conversation: Conversation;
-  /** Name of the application. */
-  readonly name: string;
-  readonly acts: MessageActs;
-  /** Messages that are new to the reader, counted from the end. */
-  readonly unread: number;
-  /** Message to show, after a search. */
-  readonly seq: number | undefined;
+  readonly context: RowContext;
   /** Drawn instead of messages while there are none. */
   readonly empty: JSX.Element;
 }
@@ -63,14 +57,15 @@ function onPath(thread: Thread, { messages }: Path): Thread {
   return { ...thread, messages, runs };
 }
 
-export function Log(props: LogProps): JSX.Element {
-  const { conversation, name, acts, unread, seq, empty } = props;
+export function Log({ context, empty }: LogProps): JSX.Element {
+  const { store, conversation } = context;
+  const { name } = store;
   const { thread, path } = usePath(conversation);
   const group = useMemo(() => createGrouper(), [conversation]);
   const { rows, queued } = findQueued(group(thread));
   const history = conversation.history.value;
   const { box, content, isAway, ...scroll } = useStickyScroll(conversation.session, rows[0]?.key);
-  useShownMessage(conversation, seq);
+  useShownMessage(conversation, store.place.value.seq);
   const isBusy = rows.some((row) => row.kind === "answer" && row.state === "working");
   const newest = rows.at(-1)?.key;
   const [seen, setSeen] = useState(newest);
@@ -109,11 +104,7 @@ export function Log(props: LogProps): JSX.Element {
               Load earlier
             </Button>
           )}
-          <Rows
-            key={conversation.session}
-            {...{ rows, queued, thread, unread, name, acts, path }}
-            isReadOnly={conversation.isReadOnly}
-          />
+          <Rows key={conversation.session} {...{ rows, queued, thread, context, path }} />
           {thread.isTyping && !isBusy && <p class="working">Typing…</p>}
         </div>
       </div>
@@ -134,8 +125,14 @@ export function Log(props: LogProps): JSX.Element {
 const unreadMs = 3_000;
 
 /** Key of the first row that is new to the reader. It is found once, and goes after a while. */
-function useUnreadKey(rows: readonly Row[], thread: Thread, unread: number): string | undefined {
+function useUnreadKey({ rows, thread, context }: RowsProps): string | undefined {
   const [key, setKey] = useState<string>();
+  const { store, conversation } = context;
+  /** Messages that are new when the conversation is opened, counted from the end. */
+  const unread = useMemo(() => {
+    const summary = conversation.isReadOnly ? undefined : store.summaryOf(conversation);
+    return summary ? countUnread(store.list.seen.peek(), summary) : 0;
+  }, [conversation]);
   const isKnown = rows.length > 0;
   useEffect(() => {
     if (unread === 0 || !isKnown) return;
@@ -162,20 +159,15 @@ interface RowsProps {
   /** Messages that wait for an answer before them, in order. */
   readonly queued: readonly UserMessage[];
   readonly thread: Thread;
-  /** Messages that are new to the reader, counted from the end. */
-  readonly unread: number;
-  /** Name of the application. */
-  readonly name: string;
-  readonly acts: MessageActs;
-  readonly isReadOnly: boolean;
+  readonly context: RowContext;
   readonly path: Path;
 }
 
 /** Draws the rows, with a line above the first one of a day and above new ones. */
 function Rows(props: RowsProps): JSX.Element {
-  const { rows, queued, thread, unread, name, acts, isReadOnly, path } = props;
+  const { rows, queued, context, path } = props;
   const placeOf = new Map<Row, number>(queued.map((message, place) => [message, place]));
-  const unreadKey = useUnreadKey(rows, thread, unread);
+  const unreadKey = useUnreadKey(props);
   const now = serverNow();
   return (
     <>
@@ -201,13 +193,11 @@ function Rows(props: RowsProps): JSX.Element {
             versions={versions}
             queuePlace={placeOf.get(row)}
             isLast={at === rows.length - 1}
-            name={name}
-            isReadOnly={isReadOnly}
-            acts={acts}
+            context={context}
           />,
         ];
       })}
-      {!isReadOnly && <Suggestions row={rows.at(-1)} send={acts.suggest} />}
+      {!context.conversation.isReadOnly && <Suggestions row={rows.at(-1)} context={context} />}
     </>
   );
 }
@@ -215,13 +205,17 @@ function Rows(props: RowsProps): JSX.Element {
 interface SuggestionsProps {
   /** The last row of the conversation. */
   readonly row: Row | undefined;
-  readonly send: MessageActs["suggest"];
+  readonly context: RowContext;
 }
 
 /** Messages that the last answer offers to send next. */
-function Suggestions({ row, send }: SuggestionsProps): JSX.Element | null {
+function Suggestions({ row, context }: SuggestionsProps): JSX.Element | null {
   const suggestions = row?.kind === "answer" && row.state === "done" ? row.run?.suggestions : [];
   if (!suggestions?.length) return null;
+  const send = (text: string): void => {
+    context.conversation.send(text, []);
+    context.composer.current?.focus();
+  };
   return (
     <div class="suggestions" role="group" aria-label="Suggestions">
       {suggestions.map((text, at) => (

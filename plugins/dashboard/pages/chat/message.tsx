@@ -1,6 +1,6 @@
 /** One row of a conversation: a message of a person, an answer, or a note. @module */
 import type { ReadonlySignal } from "@preact/signals";
-import { Component, type JSX } from "preact";
+import { Component, type JSX, type RefObject } from "preact";
 import { second, serverNow } from "../live/clock.ts";
 import { onDemand } from "../live/on-demand.ts";
 import { Button, IconButton } from "../parts/button.tsx";
@@ -11,26 +11,18 @@ import { formatCount, relativeTime } from "../../shared/format.ts";
 import { Files } from "./files/file-view.tsx";
 import { formatMs, formatTime } from "./dates.ts";
 import { Prose } from "./markdown/prose.tsx";
-import type { QuestionActs } from "./questions/answers.tsx";
+import type { ComposerHandle } from "./composer.tsx";
+import type { Conversation } from "./state/conversation.ts";
 import type { Answer, Row } from "./state/groups.ts";
+import type { ShownConversation } from "./state/store.ts";
 import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
-import type { Versions } from "./state/versions.ts";
+import { choose, type Versions } from "./state/versions.ts";
 import { Steps, useDetails } from "./steps.tsx";
 import { readToolCall } from "./tool-calls.ts";
 
-/** Acts on a message. The functions stay the same while the page is open. */
-export interface MessageActs extends QuestionActs {
-  readonly edit: (message: UserMessage) => void;
-  /** Sends the same message as a new version, or again if it failed. */
-  readonly repeat: (message: UserMessage) => void;
-  readonly choose: (versions: Versions, key: string) => void;
-  /** Takes a queued message back into the composer. */
-  readonly takeBack: (message: UserMessage) => void;
-  /** Stops the answer that a queued message waits for. */
-  readonly sendNow: (message: UserMessage) => void;
-  readonly inspect: (requestId: string) => void;
-  /** Sends a message that the application offers. */
-  readonly suggest: (text: string) => void;
+/** The conversation of the rows. The object stays the same while it is open. */
+export interface RowContext extends ShownConversation {
+  readonly composer: RefObject<ComposerHandle | null>;
   /** Why no answer can grow at the moment; undefined if one can. */
   readonly pause: ReadonlySignal<Pause | undefined>;
 }
@@ -45,10 +37,7 @@ interface RowProps {
   readonly versions?: Versions | undefined;
   /** Position of a message behind a running answer; 0 is the next one. */
   readonly queuePlace?: number | undefined;
-  /** Name of the application. */
-  readonly name: string;
-  readonly isReadOnly: boolean;
-  readonly acts: MessageActs;
+  readonly context: RowContext;
 }
 
 interface RowState {
@@ -120,14 +109,13 @@ const receiptOf = ({ delivery = "delivered", sender }: UserMessage): string | un
 
 type UserProps = Omit<RowProps, "row"> & { readonly message: UserMessage };
 
-function UserView({
-  message,
-  isLast,
-  versions,
-  queuePlace,
-  isReadOnly,
-  acts,
-}: UserProps): JSX.Element {
+/** Takes a queued message back into the composer. */
+async function takeBack(message: UserMessage, { conversation, composer }: RowContext) {
+  if (await conversation.takeBack(message)) composer.current?.restore(message);
+}
+
+function UserView({ message, isLast, versions, queuePlace, context }: UserProps): JSX.Element {
+  const { conversation, composer } = context;
   const { at, content, files, sender, delivery, reason, requestId } = message;
   const isQueued = queuePlace !== undefined;
   const receipt = isQueued ? undefined : receiptOf(message);
@@ -151,26 +139,30 @@ function UserView({
       <div class="meta">
         <span class="acts">
           <CopyButton text={content} label="Copy message" icon />
-          {!isReadOnly && canEdit(message) && (
+          {!conversation.isReadOnly && canEdit(message) && (
             <IconButton
               icon="pencil"
               label="Edit and send again"
               compact
-              onClick={() => acts.edit(message)}
+              onClick={() => composer.current?.edit(message)}
             />
           )}
         </span>
-        {versions && <VersionSwitch versions={versions} choose={acts.choose} />}
+        {versions && <VersionSwitch versions={versions} conversation={conversation} />}
         <Time at={at} />
         {receipt !== undefined && <span class="delivery">{receipt}</span>}
         {isQueued && (
           <>
             <span class="delivery">Queued</span>
-            <Button icon="undo-2" compact onClick={() => acts.takeBack(message)}>
+            <Button icon="undo-2" compact onClick={() => takeBack(message, context)}>
               Take back
             </Button>
             {queuePlace === 0 && (
-              <Button icon="skip-forward" compact onClick={() => acts.sendNow(message)}>
+              <Button
+                icon="skip-forward"
+                compact
+                onClick={() => conversation.stopBefore(requestId)}
+              >
                 Send now
               </Button>
             )}
@@ -179,7 +171,7 @@ function UserView({
         {delivery === "failed" && (
           <>
             <span class="failed">Not delivered · {reason}</span>
-            <Button icon="rotate-ccw" compact onClick={() => acts.repeat(message)}>
+            <Button icon="rotate-ccw" compact onClick={() => conversation.replace(message)}>
               Try again
             </Button>
           </>
@@ -191,16 +183,16 @@ function UserView({
 
 interface VersionProps {
   readonly versions: Versions;
-  readonly choose: MessageActs["choose"];
+  readonly conversation: Conversation;
 }
 
 /** Leads to the earlier versions of a message. The buttons stay, so that the focus does. */
-function VersionSwitch({ versions, choose }: VersionProps): JSX.Element {
+function VersionSwitch({ versions, conversation: { choices } }: VersionProps): JSX.Element {
   const { at, keys } = versions;
   const button = (icon: string, label: string, to: number): JSX.Element => {
     const key = keys[to - 1];
     const act = (): void => {
-      if (key !== undefined) choose(versions, key);
+      if (key !== undefined) choices.value = choose(choices.value, versions, key);
     };
     return <IconButton icon={icon} label={label} compact aria-disabled={!key} onClick={act} />;
   };
@@ -216,14 +208,15 @@ function VersionSwitch({ versions, choose }: VersionProps): JSX.Element {
 
 type AnswerProps = Omit<RowProps, "row"> & { readonly answer: Answer };
 
-function AnswerView({ answer, isLast, name, ...rest }: AnswerProps): JSX.Element {
+function AnswerView({ answer, isLast, context }: AnswerProps): JSX.Element {
   const { at, segments, state, key, question } = answer;
-  const { acts, isReadOnly } = rest;
+  const { store, conversation, pause } = context;
+  const { name } = store;
   const isWorking = state === "working";
   const last = segments.at(-1);
   const isText = last?.kind === "text" && !last.message.asked;
   const isWriting = isWorking && isText && !last.message.isFinal;
-  const isPaused = isWorking && acts.pause.value !== undefined;
+  const isPaused = isWorking && pause.value !== undefined;
   const hasCard = segments.some((one) => one.kind === "text" && one.message.asked);
   return (
     <article
@@ -248,26 +241,26 @@ function AnswerView({ answer, isLast, name, ...rest }: AnswerProps): JSX.Element
             isRunning={isWorking && segment === last}
           />
         ) : segment.message.asked ? (
-          <Question key={segment.key} {...{ answer, acts }} message={segment.message} />
+          <Question key={segment.key} {...{ answer, context }} message={segment.message} />
         ) : (
           <Text key={segment.key} isStreaming={isWriting && !isPaused && segment === last}>
             {segment.message}
           </Text>
         ),
       )}
-      {isWorking && <Working answer={answer} isWriting={isWriting} pause={acts.pause} />}
+      {isWorking && <Working answer={answer} isWriting={isWriting} pause={pause} />}
       {state === "failed" && (
         <div class="failure" role="group" aria-label="Failed">
           <Icon name="circle-x" />
           <p>{failureOf(answer)}</p>
-          {question && !isReadOnly && (
-            <Button icon="rotate-ccw" onClick={() => acts.repeat(question)}>
+          {question && !conversation.isReadOnly && (
+            <Button icon="rotate-ccw" onClick={() => conversation.replace(question)}>
               Try again
             </Button>
           )}
         </div>
       )}
-      {!isWorking && <AnswerMeta answer={answer} {...rest} />}
+      {!isWorking && <AnswerMeta answer={answer} context={context} />}
     </article>
   );
 }
@@ -297,7 +290,7 @@ function Text({ children, isStreaming }: { children: TextMessage; isStreaming: b
 interface QuestionProps {
   readonly answer: Answer;
   readonly message: TextMessage;
-  readonly acts: MessageActs;
+  readonly context: RowContext;
 }
 
 const useCard = onDemand(() => import("./questions/question-card.tsx"));
@@ -332,7 +325,7 @@ const pauses: Readonly<Record<Pause, string>> = {
 interface WorkingProps {
   readonly answer: Answer;
   readonly isWriting: boolean;
-  readonly pause: MessageActs["pause"];
+  readonly pause: RowContext["pause"];
 }
 
 /** Three dots, what runs, and after a while for how long; or what the answer waits for. */
@@ -391,9 +384,9 @@ function stateText({ state, run }: Answer): JSX.Element | null {
   return state === "done" && text !== "" ? <span class="num">{text}</span> : null;
 }
 
-type MetaProps = Pick<RowProps, "isReadOnly" | "acts"> & { readonly answer: Answer };
-
-function AnswerMeta({ answer, isReadOnly, acts }: MetaProps): JSX.Element {
+function AnswerMeta({ answer, context }: { answer: Answer; context: RowContext }): JSX.Element {
+  const { store, conversation } = context;
+  const { isReadOnly } = conversation;
   const { requestId, question, state } = answer;
   const text = textsOf(answer).join("\n\n");
   return (
@@ -406,7 +399,7 @@ function AnswerMeta({ answer, isReadOnly, acts }: MetaProps): JSX.Element {
             icon="rotate-ccw"
             label="Ask again"
             compact
-            onClick={() => acts.repeat(question)}
+            onClick={() => conversation.replace(question)}
           />
         )}
         {requestId !== undefined && !isReadOnly && (
@@ -414,7 +407,7 @@ function AnswerMeta({ answer, isReadOnly, acts }: MetaProps): JSX.Element {
             icon="braces"
             label="Inspect request"
             compact
-            onClick={() => acts.inspect(requestId)}
+            onClick={() => store.inspect(requestId)}
           />
         )}
       </span>

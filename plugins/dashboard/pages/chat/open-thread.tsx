@@ -8,62 +8,22 @@ import { Icon, Mark } from "../parts/icon.tsx";
 import { Composer, type ComposerHandle } from "./composer.tsx";
 import { Header } from "./header.tsx";
 import { Log } from "./log.tsx";
-import type { MessageActs } from "./message.tsx";
+import type { RowContext } from "./message.tsx";
 import type { Conversation } from "./state/conversation.ts";
-import { countUnread } from "./state/seen.ts";
-import type { ChatStore } from "./state/store.ts";
+import type { ChatStore, ShownConversation } from "./state/store.ts";
 import { canEdit, type ShownFile } from "./state/thread.ts";
-import { choose, selectPath } from "./state/versions.ts";
+import { selectPath } from "./state/versions.ts";
 
-interface OpenThreadProps {
-  readonly store: ChatStore;
-  readonly conversation: Conversation;
-}
-
-/** The acts of messages, which stay the same for a conversation. */
-function createMessageActs(
-  store: ChatStore,
-  conversation: Conversation,
-  composer: { readonly current: ComposerHandle | null },
-): MessageActs {
-  return {
-    edit: (message) => composer.current?.edit(message),
-    takeBack: async (message) => {
-      if (await conversation.takeBack(message)) composer.current?.restore(message);
-    },
-    sendNow: ({ requestId }) => conversation.stopBefore(requestId),
-    repeat: (message) => conversation.replace(message, message.content, message.files),
-    inspect: (requestId) => store.inspect(requestId),
-    suggest(text) {
-      conversation.send(text, []);
-      composer.current?.focus();
-    },
-    place: () => store.targetOf(conversation),
-    reload: () => conversation.loadHistory(),
-    pause: computed(() => {
+export function OpenThread({ store, conversation }: ShownConversation): JSX.Element {
+  const composer = useRef<ComposerHandle>(null);
+  const context = useMemo((): RowContext => {
+    const pause = computed(() => {
       const isConnected = conversation.link.value.state === "open";
       if (!isConnected && !conversation.isReadOnly) return "connection";
       return store.isApplicationDown.value ? "application" : undefined;
-    }),
-    choose(versions, key) {
-      const { choices } = conversation;
-      choices.value = choose(choices.value, versions, key);
-    },
-  };
-}
-
-export function OpenThread({ store, conversation }: OpenThreadProps): JSX.Element {
-  const composer = useRef<ComposerHandle>(null);
-  const messageActs = useMemo(
-    () => createMessageActs(store, conversation, composer),
-    [conversation],
-  );
-  /** Messages that are new to the reader when the conversation is opened. */
-  const unread = useMemo(() => {
-    const summary = conversation.isReadOnly ? undefined : store.summaryOf(conversation);
-    return summary ? countUnread(store.list.seen.peek(), summary) : 0;
+    });
+    return { store, conversation, composer, pause };
   }, [conversation]);
-  const { seq } = store.place.value;
   const { isReadOnly } = conversation;
   const editLast = (): void => {
     if (isReadOnly) return;
@@ -72,7 +32,7 @@ export function OpenThread({ store, conversation }: OpenThreadProps): JSX.Elemen
     const own = selectPath(messages, choices.value).messages.findLast(
       (message) => message.kind === "user" && message.sender === undefined,
     );
-    if (own?.kind === "user" && canEdit(own)) messageActs.edit(own);
+    if (own?.kind === "user" && canEdit(own)) composer.current?.edit(own);
   };
   const sendNew = (text: string, files: readonly ShownFile[]): void => {
     conversation.send(text, files);
@@ -83,11 +43,7 @@ export function OpenThread({ store, conversation }: OpenThreadProps): JSX.Elemen
       <Header store={store} conversation={conversation} />
       <Connection conversation={conversation} />
       <Log
-        conversation={conversation}
-        name={store.name}
-        acts={messageActs}
-        unread={unread}
-        seq={seq}
+        context={context}
         empty={<Hello store={store} onChoose={(text) => sendNew(text, [])} />}
       />
       <div class="dock">

@@ -9,16 +9,8 @@ import { Button } from "../../parts/button.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { Choices, Fields, TextField } from "../../questions/fields.tsx";
 import { AddressText, OpenButton } from "../../questions/web-address.tsx";
-import type { ConversationTarget } from "../state/store.ts";
+import type { ShownConversation } from "../state/store.ts";
 import type { AskedQuestion } from "../state/thread.ts";
-
-/** The conversation, as far as a card uses it. */
-export interface QuestionActs {
-  /** The conversation of the question. */
-  readonly place: () => ConversationTarget;
-  /** Reads the stored messages again. */
-  readonly reload: () => Promise<void>;
-}
 
 /** The question, and how its buttons answer it. */
 export interface AnswerProps {
@@ -41,16 +33,16 @@ const endCodes: readonly unknown[] = ["already_settled", "unknown_question"];
  * @param id - Id of the question.
  */
 export async function sendAnswer(
-  { place, reload }: QuestionActs,
+  { store, conversation }: ShownConversation,
   id: string,
   answer: QuestionAnswer,
 ): Promise<Sent> {
-  const { channel, session } = place();
+  const { channel, session } = store.targetOf(conversation);
   const path = `/api/questions/${encodeURIComponent(id)}`;
   const result = await requestAsOwner<AnsweredView>("POST", path, { channel, session, ...answer });
   // The channel reports the settlement, if it is connected.
   const isSettled = !("error" in result) || endCodes.includes(result.error.code);
-  if (isSettled) await reload();
+  if (isSettled) await conversation.loadHistory();
   if (!("error" in result)) return { state: "settled" };
   const { status, code, message } = result.error;
   if (code === "already_settled") return { state: "late" };

@@ -10,6 +10,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { ToolArguments } from "../../questions/tool-arguments.tsx";
 import type { Answer } from "../state/groups.ts";
+import type { ShownConversation } from "../state/store.ts";
 import type { AppMessage, AskedQuestion } from "../state/thread.ts";
 import {
   Approval,
@@ -18,7 +19,6 @@ import {
   sendAnswer,
   ValuesForm,
   type AnswerProps,
-  type QuestionActs,
   type Sent,
 } from "./answers.tsx";
 
@@ -33,13 +33,13 @@ const callIn = ({ segments }: Answer, id: string): unknown =>
 interface CardProps {
   readonly answer: Answer;
   readonly message: AppMessage;
-  readonly acts: QuestionActs;
+  readonly context: ShownConversation;
 }
 
 /** Open: the question with its buttons. Settled: one line, which opens. */
-export function QuestionCard({ answer, message, acts }: CardProps): JSX.Element {
+export function QuestionCard({ answer, message, context }: CardProps): JSX.Element {
   const { asked, at } = message;
-  const { isSending, sent, send } = useAnswer(asked!.id, acts);
+  const { isSending, sent, send } = useAnswer(asked!.id, context);
   const heading = useId();
   const box = useRef<HTMLDivElement>(null);
   const { settled, title, toolCallId } = asked!;
@@ -128,7 +128,7 @@ const Status = ({ text }: { readonly text: string }): JSX.Element => (
 );
 
 /** A second click while an answer is under way sends nothing. */
-function useAnswer(id: string, acts: QuestionActs) {
+function useAnswer(id: string, context: ShownConversation) {
   const [sent, setSent] = useState<Sent>();
   const [isSending, setSending] = useState(false);
   const isBusy = useRef(false);
@@ -136,7 +136,7 @@ function useAnswer(id: string, acts: QuestionActs) {
     if (isBusy.current) return;
     isBusy.current = true;
     setSending(true);
-    const result = await sendAnswer(acts, id, answer);
+    const result = await sendAnswer(context, id, answer);
     setSent(result);
     // A settled question keeps its buttons off until the settlement is drawn.
     if (result.state !== "failed") return;

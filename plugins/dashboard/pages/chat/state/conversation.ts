@@ -86,8 +86,11 @@ export class Conversation implements TransportOwner {
     this.transmitNew({ content, files });
   }
 
-  /** Sends a new version of a message, or the message again if the conversation lacks it. */
-  replace(message: UserMessage, content: string, files: readonly ShownFile[]): void {
+  /**
+   * Sends a new version of a message, or the message again if the conversation lacks it. Without a
+   * text and files, they stay the same.
+   */
+  replace(message: UserMessage, content = message.content, files = message.files): void {
     const { key, requestId, replaces } = message;
     if (isInConversation(message)) {
       const run = this.thread.value.runs.get(requestId);

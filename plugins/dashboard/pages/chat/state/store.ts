@@ -269,6 +269,12 @@ export class ChatStore {
   }
 }
 
+/** A conversation in front, with the state of the page. */
+export interface ShownConversation {
+  readonly store: ChatStore;
+  readonly conversation: Conversation;
+}
+
 function decode(text: string): string | undefined {
   try {
     const name = decodeURIComponent(text);
