@@ -133,24 +133,15 @@ function deleteLater(list: ConversationList, id: string, title: string): () => v
   };
 }
 
-type Renamed = Pick<ConversationView, "conversation">;
-
-interface RenameProps {
-  readonly store: ChatStore;
-  readonly id: string;
-  readonly title: string;
-  readonly close: () => void;
-}
-
 /** Asks for the title of the conversation that is renamed, and closes when the server has it. */
 export function RenameDialog({ store }: { readonly store: ChatStore }): JSX.Element | null {
+  return renamed.value ? <RenameForm store={store} {...renamed.value} /> : null;
+}
+
+function RenameForm({ store, id, title }: { store: ChatStore; id: string; title: string }) {
   const close = (): void => {
     renamed.value = undefined;
   };
-  return renamed.value ? <RenameForm store={store} {...renamed.value} close={close} /> : null;
-}
-
-function RenameForm({ store, id, title, close }: RenameProps): JSX.Element {
   const [problem, setProblem] = useState("");
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
@@ -158,7 +149,11 @@ function RenameForm({ store, id, title, close }: RenameProps): JSX.Element {
     const field = form.elements.namedItem("title") as HTMLInputElement;
     const body = { title: field.value.trim() };
     const path = `/api/conversations/${id}`;
-    const answer = await requestAsOwner<Renamed>("PATCH", path, body);
+    const answer = await requestAsOwner<Pick<ConversationView, "conversation">>(
+      "PATCH",
+      path,
+      body,
+    );
     if ("error" in answer) return setProblem(answer.error.message);
     store.list.update(answer.body.conversation);
     close();

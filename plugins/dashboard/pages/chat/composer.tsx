@@ -17,7 +17,8 @@ import {
   type DraftFile,
 } from "./state/drafts.ts";
 import type { ShownConversation } from "./state/store.ts";
-import { isInConversation, type ShownFile, type UserMessage } from "./state/thread.ts";
+import { canEdit, isInConversation, type UserMessage } from "./state/thread.ts";
+import { selectPath } from "./state/versions.ts";
 
 /** Acts of other parts of the page on the composer. */
 export interface ComposerHandle {
@@ -25,16 +26,12 @@ export interface ComposerHandle {
   edit(message: UserMessage): void;
   /** Puts a withdrawn message before the unsent text. */
   restore(message: UserMessage): void;
-  add(files: readonly File[]): Promise<void>;
   /** Focuses the field, unless that opens a keyboard. */
   focus(): void;
 }
 
 interface ComposerProps extends ShownConversation {
   readonly handle: RefObject<ComposerHandle | null>;
-  readonly onSend: (text: string, files: readonly ShownFile[], edited?: UserMessage) => void;
-  /** Puts the last own message into the field. */
-  readonly onEditLast: () => void;
 }
 
 const useChosen = onDemand(() => import("./files/chosen.tsx"));
@@ -100,16 +97,15 @@ function focusGently(area: HTMLTextAreaElement | null): void {
 }
 
 /** Name of the draft: the session, or one name for all new conversations. */
-function draftNameOf({ store, conversation }: ComposerProps): string {
+function draftNameOf({ store, conversation }: ShownConversation): string {
   const { session, isReadOnly, history } = conversation;
   if (store.place.value.isNew) return "new";
   return isReadOnly ? `stored ${history.value.id}` : session;
 }
 
 /** The unsent message of the composer, and the acts on it. */
-function useComposer(props: ComposerProps) {
-  const { store, conversation, handle, onSend } = props;
-  const draftName = draftNameOf(props);
+function useComposer({ store, conversation, handle }: ComposerProps) {
+  const draftName = draftNameOf({ store, conversation });
   const [draft, setDraft] = useDraft(draftName);
   const [problem, setProblem] = useState("");
   const area = useRef<HTMLTextAreaElement>(null);
@@ -137,17 +133,6 @@ function useComposer(props: ComposerProps) {
       change({ text, files: [...files, ...present.files] });
       area.current?.focus();
     },
-    async add(chosen) {
-      const all = readFiles(chosen, store.maxFileBytes);
-      const before = reading.current;
-      reading.current = all;
-      await before;
-      const addTo = await all;
-      const { draft: present } = latest.current;
-      const added = addTo(present.files);
-      change({ ...present, files: added.files });
-      setProblem(added.problem);
-    },
   }));
   useEffect(() => {
     setEdited(undefined);
@@ -161,6 +146,16 @@ function useComposer(props: ComposerProps) {
   };
   const changeFiles = (make: (files: readonly DraftFile[]) => readonly DraftFile[]): void => {
     change({ ...latest.current.draft, files: make(latest.current.draft.files) });
+  };
+  const add = async (chosen: readonly File[]): Promise<void> => {
+    const all = readFiles(chosen, store.maxFileBytes);
+    const before = reading.current;
+    reading.current = all;
+    await before;
+    const addTo = await all;
+    const added = addTo(latest.current.draft.files);
+    changeFiles(() => added.files);
+    setProblem(added.problem);
   };
   const submit = async (): Promise<void> => {
     setProblem("");
@@ -177,14 +172,16 @@ function useComposer(props: ComposerProps) {
     area.current?.focus();
     if (present.text.trim() === "" && uploaded.files.length === 0) return;
     endEdit();
-    onSend(present.text.trim(), uploaded.files, changed?.message);
+    const text = present.text.trim();
+    if (changed) conversation.replace(changed.message, text, uploaded.files);
+    else store.send(conversation, text, uploaded.files);
   };
   const type = (text: string): void => {
     change({ ...latest.current.draft, text });
     conversation.showTyping();
     setProblem("");
   };
-  const acts = { changeFiles, submit, type, endEdit };
+  const acts = { add, changeFiles, submit, type, endEdit };
   return { draft, problem, area, uploads, ...acts, edited: edited?.message };
 }
 
@@ -215,20 +212,27 @@ function useUploads() {
   };
 }
 
+/** The last message of the owner, unless it can't be edited. */
+function lastOwn({ isReadOnly, thread, choices }: Conversation): UserMessage | undefined {
+  if (isReadOnly) return undefined;
+  const { messages } = selectPath(thread.value.messages, choices.value);
+  const own = messages.findLast((one) => one.kind === "user" && one.sender === undefined);
+  return own?.kind === "user" && canEdit(own) ? own : undefined;
+}
+
 /** Enter sends. A keyboard on the screen has no Shift key for a new line. */
 const isSendKey = ({ key, shiftKey }: KeyboardEvent): boolean =>
   key === "Enter" && !shiftKey && !matchMedia("(pointer: coarse)").matches;
 
 export function Composer(props: ComposerProps): JSX.Element {
-  const { store, conversation, handle, onEditLast } = props;
+  const { store, conversation, handle } = props;
   const { name, maxFileBytes } = store;
   /** Other channels accept no files here. */
   const isTextOnly = conversation.isReadOnly;
   const { draft, problem, area, uploads, edited, ...acts } = useComposer(props);
-  const { changeFiles, submit, type, endEdit } = acts;
+  const { add, changeFiles, submit, type, endEdit } = acts;
   const { text, files } = draft;
   const what = maxFileBytes === undefined ? "images" : "files";
-  const add = (added: readonly File[]) => handle.current?.add(added);
   const chosen = useChosen(files.length > 0);
   const { contextUse } = conversation.thread.value;
   const isEmpty = text.trim() === "" && files.length === 0;
@@ -242,7 +246,8 @@ export function Composer(props: ComposerProps): JSX.Element {
     }
     if (event.key === "ArrowUp" && text === "" && files.length === 0) {
       event.preventDefault();
-      onEditLast();
+      const last = lastOwn(conversation);
+      if (last) handle.current?.edit(last);
     }
     if (!isSendKey(event)) return;
     event.preventDefault();

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { serverNow } from "../live/clock.ts";
 import { Button } from "../parts/button.tsx";
+import { Icon, Mark } from "../parts/icon.tsx";
 import { Problem, Skeleton } from "../parts/states.tsx";
 import { formatDay, isSameDay } from "./dates.ts";
 import { useFrameValue } from "./frames.ts";
@@ -10,15 +11,10 @@ import { RowView, type RowContext } from "./message.tsx";
 import { useStickyScroll } from "./scroll.ts";
 import type { Conversation } from "./state/conversation.ts";
 import { createGrouper, findQueued, type Row } from "./state/groups.ts";
+import type { ShownConversation } from "./state/store.ts";
 import { countUnread } from "./state/seen.ts";
 import type { Message, Thread, UserMessage } from "./state/thread.ts";
 import { choosePathTo, selectPath, type Path } from "./state/versions.ts";
-
-interface LogProps {
-  readonly context: RowContext;
-  /** Drawn instead of messages while there are none. */
-  readonly empty: JSX.Element;
-}
 
 /** From this distance to the start, earlier messages are loaded. */
 const loadWithin = 200;
@@ -57,7 +53,7 @@ function onPath(thread: Thread, { messages }: Path): Thread {
   return { ...thread, messages, runs };
 }
 
-export function Log({ context, empty }: LogProps): JSX.Element {
+export function Log({ context }: { readonly context: RowContext }): JSX.Element {
   const { store, conversation } = context;
   const { name } = store;
   const { thread, path } = usePath(conversation);
@@ -90,7 +86,7 @@ export function Log({ context, empty }: LogProps): JSX.Element {
       >
         <div class="log-in" ref={content}>
           {rows.length === 0 && history.state === "loading" && <Skeleton rows={3} />}
-          {rows.length === 0 && history.state === "ready" && empty}
+          {rows.length === 0 && history.state === "ready" && <Hello {...context} />}
           {history.state === "failed" && (
             <Problem
               title="The conversation could not be loaded"
@@ -118,6 +114,50 @@ export function Log({ context, empty }: LogProps): JSX.Element {
         </div>
       )}
     </>
+  );
+}
+
+interface Suggestion {
+  readonly icon: string;
+  readonly title: string;
+  /** Explains the suggestion. */
+  readonly text?: string;
+}
+
+/** Messages to begin with, unless the application has its own. */
+const usual: readonly Suggestion[] = [
+  { icon: "sparkles", title: "What can you do?", text: "Ask what it can help with" },
+  { icon: "message-square", title: "Say hello", text: "See how it answers" },
+];
+
+/** Drawn in a conversation without messages. */
+function Hello({ store, conversation }: ShownConversation): JSX.Element {
+  const { name, suggestions } = store;
+  const own = suggestions?.map((title): Suggestion => ({ icon: "message-square", title }));
+  return (
+    <div class="hello">
+      <span class="arch">
+        <Mark size={44} />
+      </span>
+      <div>
+        <h2>Talk to {name === "Application" ? "your application" : name}</h2>
+        <p>Messages go straight to your application. Answers appear while they are written.</p>
+      </div>
+      <div class="ideas">
+        {(own ?? usual).map(({ icon, title, text }) => (
+          <button
+            key={title}
+            type="button"
+            class="idea"
+            onClick={() => store.send(conversation, title, [])}
+          >
+            <Icon name={icon} />
+            <b>{title}</b>
+            {text !== undefined && <span>{text}</span>}
+          </button>
+        ))}
+      </div>
+    </div>
   );
 }
 

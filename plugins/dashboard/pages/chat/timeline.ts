@@ -35,12 +35,7 @@ function deliveryOf({ frames }: RecordedRequest): TimelineEntry[] {
   return [{ ...delivered, key: "ack", from: 0, ms }];
 }
 
-interface Look {
-  readonly icon: string;
-  readonly name: string;
-  readonly isCode?: boolean;
-  readonly series: "a" | "b" | "c";
-}
+type Look = Omit<TimelineEntry, "key" | "from" | "ms">;
 
 function lookOf(kind: AppMessage["kind"], calls: readonly unknown[]): Look {
   if (kind === "text") return { icon: "sparkles", name: "Answer", series: "c" };

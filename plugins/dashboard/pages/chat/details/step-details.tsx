@@ -12,7 +12,7 @@ export function StepDetails({ call }: { readonly call: unknown }): JSX.Element {
   const { title, details, places } = readStep(call);
   return (
     <>
-      {title !== undefined && <p>{visibleText(title)}</p>}
+      {title !== "" && <p>{visibleText(title)}</p>}
       {places.length > 0 && <p class="muted xs places">{visibleText(places.join(", "))}</p>}
       {details.map((detail, at) => (
         <Detail key={at} detail={detail} />
@@ -139,14 +139,6 @@ export function Plan({ entries }: { readonly entries: readonly unknown[] }): JSX
   );
 }
 
-/** The facts of a step, besides arguments and result. */
-interface StepFacts {
-  readonly title?: string;
-  readonly details: readonly StepDetail[];
-  /** `path:line` of each file. */
-  readonly places: readonly string[];
-}
-
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const states = ["pending", "running", "completed", "failed"] as const;
 const stateOf = (value: unknown): StepState | undefined => states.find((state) => state === value);
@@ -168,10 +160,11 @@ function toPlace(value: unknown): string {
   return textOf(path) + (typeof line === "number" ? `:${line}` : "");
 }
 
-function readStep(call: unknown): StepFacts {
+/** The facts of a step, besides arguments and result. `places` are `path:line` of each file. */
+function readStep(call: unknown) {
   const { title, details, locations } = fieldsOf(call);
   return {
-    ...(textOf(title) !== "" && { title: textOf(title) }),
+    title: textOf(title),
     details: listOf(details).flatMap(toDetail),
     places: listOf(locations).map(toPlace).filter(Boolean),
   };

@@ -8,6 +8,7 @@ import type { ChannelProblem } from "../../../shared/channel-problem.ts";
 import { Conversation } from "./conversation.ts";
 import { isArchived } from "./flags.ts";
 import { ConversationList } from "./list.ts";
+import type { ShownFile } from "./thread.ts";
 import type { LinkView } from "./transport.ts";
 import { createName, isConversationName, knownNames, rememberName } from "./names.ts";
 
@@ -149,14 +150,14 @@ export class ChatStore {
     this.place.value = { isNew: false };
   }
 
-  /** A new conversation has its own address from its first message on. */
-  confirmNew(): void {
-    const { conversation, isNew } = this.place.value;
-    if (!conversation) return;
-    const { session } = conversation;
+  /** Sends a message. A new conversation has its own address from its first one on. */
+  send(conversation: Conversation, text: string, files: readonly ShownFile[]): void {
+    conversation.send(text, files);
+    const { session, isReadOnly } = conversation;
+    if (isReadOnly) return;
     rememberName(session);
     this.names.value = knownNames();
-    if (!isNew) return;
+    if (!this.place.value.isNew) return;
     history.replaceState(null, "", base() + pathOf({ session, channel }));
     this.place.value = { isNew: false, conversation };
   }
