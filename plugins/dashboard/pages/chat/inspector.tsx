@@ -18,8 +18,6 @@ import { recorder, type RecordedFrame, type RecordedRequest } from "./state/reco
 import type { ShownConversation } from "./state/store.ts";
 import { describeRequest, type Timeline, type TimelineEntry } from "./timeline.ts";
 
-type View = "timeline" | "frames";
-
 const views = [
   { value: "timeline", name: "Timeline", icon: "list-filter" },
   { value: "frames", name: "Raw frames", icon: "braces" },
@@ -28,7 +26,7 @@ const views = [
 export function Inspector({ store, conversation }: ShownConversation): JSX.Element {
   const thread = useFrameValue(conversation.thread);
   const group = useMemo(createGrouper, [conversation]);
-  const [view, setView] = useState<View>("timeline");
+  const [view, setView] = useState<(typeof views)[number]["value"]>("timeline");
   const answers = group(thread).filter((row): row is Answer => row.kind === "answer");
   const wanted = store.inspected.value || recorder.newest(conversation.session)?.id;
   const id = wanted ?? answers.at(-1)?.requestId;

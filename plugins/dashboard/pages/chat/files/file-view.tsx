@@ -6,7 +6,7 @@ import { formatBytes } from "../../../shared/format.ts";
 import type { ShownFile } from "../state/thread.ts";
 import { isInlineImage, languageOf, mayBeShown } from "./file-kind.ts";
 import { openedFile } from "./opened.ts";
-import { isKnownImage, shownTypeOf, type ShownType } from "./stored-file.ts";
+import { isKnownImage, shownTypeOf } from "./stored-file.ts";
 
 interface FileProps {
   readonly file: ShownFile;
@@ -49,10 +49,10 @@ function ImageView({ file, files }: ImageProps): JSX.Element {
 }
 
 /** @returns Undefined until the server has answered. */
-function useShownType(file: ShownFile): ShownType | undefined {
+function useShownType(file: ShownFile): string | undefined {
   const { id = "" } = file;
   const isCandidate = mayBeShown(file);
-  const [type, setType] = useState<ShownType | undefined>(isCandidate ? undefined : "download");
+  const [type, setType] = useState<string | undefined>(isCandidate ? undefined : "download");
   useEffect(() => {
     let isCurrent = true;
     if (isCandidate)

@@ -38,16 +38,13 @@ export function fileOf({ url, filename, type, content_type, size }: WireFile): S
   };
 }
 
-/** A type that browsers show, `download` for others, or `gone` if the file was deleted. */
-export type ShownType = string;
-
-const shownTypes = new Map<string, Promise<ShownType>>();
+const shownTypes = new Map<string, Promise<string>>();
 const images = new Set<string>();
 
 /** True if the server has said that the file is an image. */
 export const isKnownImage = (id = ""): boolean => images.has(id);
 
-async function ask(id: string): Promise<ShownType> {
+async function ask(id: string): Promise<string> {
   const { status, ok, headers } = await fetch(fileAddress(id), { method: "HEAD" });
   if (status === 404) return "gone";
   if (!ok) throw new Error(String(status));
@@ -58,8 +55,10 @@ async function ask(id: string): Promise<ShownType> {
 /**
  * Asks the server what browsers may show, since it has compared the content with the type that the
  * sender named.
+ *
+ * @returns A type that browsers show, `download` for others, or `gone` if the file was deleted.
  */
-export async function shownTypeOf(id: string): Promise<ShownType> {
+export async function shownTypeOf(id: string): Promise<string> {
   const asked = shownTypes.get(id) ?? ask(id);
   shownTypes.set(id, asked);
   try {

@@ -39,19 +39,13 @@ export const openLink = (session: string, { onRaw, ...handlers }: ChatLinkHandle
     ...handlers,
   });
 
-/** Why the channel rejects connections. */
-interface ChannelProblem {
-  /** HTTP status; 200 without a problem, 0 if the server is not available. */
-  readonly status: number;
-  /** Empty without a problem. */
-  readonly reason: string;
-}
-
 /**
  * Asks the dashboard about the channel, since the channel accepts the sign-in cookie for its
  * connections only. A signed-out user is asked to sign in.
+ *
+ * @returns Status 200 and an empty reason without a problem; 0 if the server is not available.
  */
-export async function channelProblem(): Promise<ChannelProblem> {
+export async function channelProblem(): Promise<{ status: number; reason: string }> {
   const path = "/api/status";
   const answer = await sendRequest<StatusView>("GET", path);
   if ("error" in answer) {

@@ -76,7 +76,7 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
   const before = appMessageOf(thread, key);
   // The history may have more of the text: the server repeats the beginning of one that was cut.
   if (before && frame.type === "message.create" && wasReported(thread, seq)) return thread;
-  const kind = kindOf(payload);
+  const kind = payload.thought ? "thought" : kindOf(payload.kind);
   const isFinal = payload.final === true;
   const number = before?.seq ?? seq;
   const message: AppMessage = {

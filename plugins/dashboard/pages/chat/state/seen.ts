@@ -1,4 +1,5 @@
 /** How far this browser has read each conversation. @module */
+import type { ConversationSummary } from "../../../shared/conversation-views.ts";
 import { entriesOf, keep, readStored } from "../../live/storage.ts";
 import { storageKeys } from "./forget.ts";
 
@@ -9,11 +10,7 @@ const key = storageKeys.seen;
 /** The least recently used ones are forgotten, and count as read. */
 const maxEntries = 500;
 
-interface Counted {
-  readonly id: string;
-  /** Messages of both sides. */
-  readonly turns: number;
-}
+type Counted = Pick<ConversationSummary, "id" | "turns">;
 
 /** Conversations that this browser does not know count as read, so the first visit shows none. */
 export function addUnknown(seen: Seen, conversations: readonly Counted[]): Seen {

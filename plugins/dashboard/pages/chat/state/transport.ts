@@ -66,10 +66,6 @@ const maxProxyFailures = 2;
 /** The application shows the typing indicator for some seconds. */
 const typingIntervalMs = 3_000;
 
-/** The server does not know the replaced message, so a second attempt must not name it. */
-const forgetReplaced = (thread: Thread, requestId: string): Thread =>
-  patchUser(thread, requestId, { replaces: undefined });
-
 /** Keeps a conversation connected while the channel is on. */
 export class Transport {
   private readonly owner: TransportOwner;
@@ -164,7 +160,9 @@ export class Transport {
     // The server has the message, and reports the end of the answer.
     const hasArrived = code === "expired" && client?.state() === "open";
     this.settle(id, hasArrived || this.applicationHas(id) ? "delivered" : "failed", message);
-    if (code === "unknown_turn") owner.change((thread) => forgetReplaced(thread, id));
+    // The server does not know the replaced message, so a second attempt must not name it.
+    if (code === "unknown_turn")
+      owner.change((thread) => patchUser(thread, id, { replaces: undefined }));
   }
 
   private applicationHas(id: string): boolean {

@@ -15,12 +15,8 @@ import {
   type UserMessage,
 } from "./thread.ts";
 
-export function kindOf({
-  kind,
-  thought,
-}: Pick<ServerMessage, "kind" | "thought">): AppMessage["kind"] {
-  if (kind === "thought" || thought) return "thought";
-  if (kind === "plan") return "plan";
+export function kindOf(kind: ServerMessage["kind"]): AppMessage["kind"] {
+  if (kind === "thought" || kind === "plan") return kind;
   return kind === "tool_calls" ? "tools" : "text";
 }
 
@@ -56,7 +52,7 @@ function fromTurn(turn: Turn): Message {
     return { kind: "user", ...common, ...nameOf(turn.sender), ...replaced };
   }
   return {
-    kind: kindOf({ ...(turn.kind && { kind: turn.kind }) }),
+    kind: kindOf(turn.kind),
     key: appKey(id),
     seq,
     at,
