@@ -4,7 +4,9 @@ import type { AnswerEnd, InboundMessage, OutboundMessage, ToolCall } from "../ch
 import type { ProtocolSubscriber } from "../pico-server/index.ts";
 import {
   Follower,
+  hasResult,
   markOf,
+  upToOf,
   type FollowedRun,
   type FollowOptions,
   type RunEnd,
@@ -12,7 +14,6 @@ import {
   type RunMessage,
   type RunReader,
 } from "./follower.ts";
-import { upToOf } from "./pieces.ts";
 import { runQuestionOf, type RunQuestion } from "./questions.ts";
 import { refuse, stoppingRefusal } from "./refusal.ts";
 import { maxTools } from "./tools.ts";
@@ -37,9 +38,6 @@ interface RunOptions {
   /** Called when the first question opens, and when the last one is settled. */
   readonly onAsking?: (isAsking: boolean) => void;
 }
-
-const hasResult = ({ result, error }: ToolCall): boolean =>
-  result !== undefined || error !== undefined;
 
 /** One answer. Subscribe it to the session before the message is delivered. */
 export class AnswerRun implements ProtocolSubscriber, FollowedRun {

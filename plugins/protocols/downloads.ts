@@ -1,21 +1,18 @@
 // Serves files of answers to the clients of a protocol, which have no token of the channel.
 import type { StoredFile } from "../media/index.ts";
-import type { CommonConfig } from "./config.ts";
 import { toFileRefusal, unknownFile, uploadsName } from "./files.ts";
 import type { Protocol } from "./protocol.ts";
 import { sessionOf } from "./requests.ts";
 import type { Call, Route } from "./server.ts";
 
-type AnyProtocol = Protocol<CommonConfig>;
-
 /** Whether the client may send messages to the session of the file. */
-function mayUseSession({ name, config }: AnyProtocol, call: Call, session: string): boolean {
+function mayUseSession({ name, config }: Protocol, call: Call, session: string): boolean {
   const { scope } = call.access;
   if (scope) return scope.resolve(session) === session;
   return config().sessions === "shared" || session.startsWith(`${name}/`);
 }
 
-async function mayRead(protocol: AnyProtocol, call: Call, file: StoredFile): Promise<boolean> {
+async function mayRead(protocol: Protocol, call: Call, file: StoredFile): Promise<boolean> {
   if (file.channel !== "pico" || !mayUseSession(protocol, call, file.session)) return false;
   // A host may give several people the same session of uploads.
   const uploads = await sessionOf(protocol, call, uploadsName, "file");
@@ -23,7 +20,7 @@ async function mayRead(protocol: AnyProtocol, call: Call, file: StoredFile): Pro
 }
 
 /** A file of another client has the same response as an unknown one. */
-async function download(protocol: AnyProtocol, call: Call, id: string): Promise<undefined> {
+async function download(protocol: Protocol, call: Call, id: string): Promise<undefined> {
   const { media, http } = protocol;
   const { request, response, cors: headers } = call;
   try {
@@ -37,7 +34,7 @@ async function download(protocol: AnyProtocol, call: Call, id: string): Promise<
 }
 
 /** Returns the routes of the address of one file. */
-export function downloadRoutes(protocol: AnyProtocol, id: string): readonly Route[] {
+export function downloadRoutes(protocol: Protocol, id: string): readonly Route[] {
   const run = (call: Call): Promise<undefined> => download(protocol, call, id);
   return [
     { method: "GET", run },

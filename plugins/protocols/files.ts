@@ -3,13 +3,10 @@ import { hash } from "node:crypto";
 import { codeOf } from "../../kernel/index.ts";
 import type { Media } from "../channels/index.ts";
 import type { MediaFiles, StoredFile } from "../media/index.ts";
-import type { CommonConfig } from "./config.ts";
 import { isBase64 } from "./media.ts";
 import type { Protocol } from "./protocol.ts";
 import { accessEnded, refuse, type Refusal } from "./refusal.ts";
 import type { Turn } from "./turn.ts";
-
-type AnyProtocol = Protocol<CommonConfig>;
 
 /** Name of the session with the files that a client has uploaded before a message names them. */
 export const uploadsName = "uploaded-files";
@@ -70,7 +67,7 @@ const codes: Readonly<Record<string, string>> = {
 };
 
 /** Converts an error of the media service. */
-export function toFileRefusal({ log }: Pick<AnyProtocol, "log">, error: unknown): unknown {
+export function toFileRefusal({ log }: Pick<Protocol, "log">, error: unknown): unknown {
   const given = codeOf(error);
   if (given === "upload_unauthorized") return accessEnded();
   if (given === "unknown_media") return unknownFile();
@@ -184,11 +181,7 @@ async function* oneChunk(bytes: Uint8Array): AsyncIterable<Uint8Array> {
  *
  * @throws Refusal if a limit is reached, or the client may not use a file.
  */
-export async function storeFiles(
-  protocol: AnyProtocol,
-  owner: FileOwner,
-  turn: Turn,
-): Promise<Turn> {
+export async function storeFiles(protocol: Protocol, owner: FileOwner, turn: Turn): Promise<Turn> {
   const { media } = protocol;
   const lists = [turn.media, ...turn.previous.map((each) => each.media ?? [])];
   if (!media || lists.flat().every(isInline)) return turn;

@@ -7,8 +7,6 @@ import type {
   Question,
   ToolCall,
 } from "../channels/index.ts";
-import { CallLog } from "./call-log.ts";
-import { pieceOf, upToOf } from "./pieces.ts";
 import { runQuestionOf, type AskedQuestion, type RunQuestion } from "./questions.ts";
 
 /** Messages of other clients that wait for a slow reader. */
@@ -119,6 +117,51 @@ export const markOf = (messages: readonly RunMessage[]): RunMark =>
       return [id, { sent, staleText: undefined, calls, plan, isAsked, isDone: isClosed }];
     }),
   );
+
+const maxPieceLength = 64 * 1024;
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+
+/** A part small enough for the progress of a slow reader to be visible. */
+function pieceOf(text: string, from: number, upTo: number): string {
+  const end = Math.min(upTo, from + maxPieceLength);
+  const cut = end < upTo && isHighSurrogate(text.charCodeAt(end - 1)) ? 1 : 0;
+  return text.slice(from, end - cut);
+}
+
+/** The end of the text that a reader may have: a surrogate pair is not divided. */
+export const upToOf = (text: string): number =>
+  text.length - (isHighSurrogate(text.charCodeAt(text.length - 1)) ? 1 : 0);
+
+export const hasResult = ({ result, error }: ToolCall): boolean =>
+  result !== undefined || error !== undefined;
+
+/** The parts of a call that are new. */
+interface CallNews {
+  readonly isCall: boolean;
+  readonly isResult: boolean;
+}
+
+/** Remembers which tool calls of an answer one reader has, and which of them have a result. */
+export class CallLog {
+  /** Message and call -> whether the result is known. */
+  private readonly known = new Map<string, boolean>();
+  /** Call -> the key of its latest message. A later message may only add the result. */
+  private readonly latest = new Map<string, string>();
+
+  add(messageId: string, call: ToolCall): CallNews {
+    const own = `${messageId}\0${call.id}`;
+    const isDone = hasResult(call);
+    const before = this.latest.get(call.id);
+    const isAddition = isDone && before !== undefined && this.known.get(before) === false;
+    const key = this.known.has(own) || !isAddition ? own : before;
+    const was = this.known.get(key);
+    this.known.set(key, isDone || was === true);
+    this.known.set(own, isDone || was === true);
+    this.latest.set(call.id, own);
+    return { isCall: was === undefined, isResult: isDone && was !== true };
+  }
+}
 
 /** The position of one reader in an answer. It queues nothing: a slow reader gets larger parts. */
 export class Follower {

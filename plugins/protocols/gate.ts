@@ -14,7 +14,7 @@ import { createKeyedBuckets } from "../pico-server/connection/rate-limit.ts";
 import type { Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
 import { refuse, type Refusal } from "./refusal.ts";
-import { toClientName } from "./user-agent.ts";
+import { toClientName } from "./session.ts";
 
 /** A client that may use the protocol: with the token, or as a person whom the host names. */
 export interface Access extends Person {
@@ -43,25 +43,6 @@ interface GateOptions {
   /** Name of a client for people. */
   readonly clientTitle: string;
   readonly config: () => CommonConfig;
-}
-
-/** The checks of one protocol. Each rejects with a `Refusal`. */
-export interface Gate {
-  /**
-   * Returns the person if the host names one, and the request has a Bearer token or is from a page
-   * of its origin. Checks the `Origin` header, too.
-   */
-  admitPerson(request: IncomingMessage): PersonAccess | undefined;
-  /** Checks the `Origin` header. Returns the headers that let an allowed page read the response. */
-  cors(request: IncomingMessage): Readonly<Record<string, string>>;
-  /** Headers of the response to a preflight request of an allowed page. */
-  preflight(request: IncomingMessage): Readonly<Record<string, string>>;
-  /** Compares the token. */
-  authenticate(request: IncomingMessage): Promise<Access>;
-  /** Counts the request, and rejects it if no further answer may begin. */
-  checkRate(request: IncomingMessage): void;
-  /** Counts an answer. Call it when the body has arrived, and the result once at the end. */
-  enter(): () => void;
 }
 
 const exposedHeaders =
@@ -104,7 +85,8 @@ function wrongToken(message: string, challenge: string): Refusal {
   return refuse("invalid_api_key", message, { headers: { "WWW-Authenticate": challenge } });
 }
 
-class RequestGate implements Gate {
+/** The checks of one protocol. Each rejects with a `Refusal`. */
+export class Gate {
   private readonly options: GateOptions;
   private readonly limiter: Limiter;
   private readonly isWithinRate: (key: string, now: number) => boolean;
@@ -120,6 +102,10 @@ class RequestGate implements Gate {
     });
   }
 
+  /**
+   * Returns the person if the host names one, and the request has a Bearer token or is from a page
+   * of its origin. Checks the `Origin` header, too.
+   */
   admitPerson(request: IncomingMessage): PersonAccess | undefined {
     const { http, log } = this.options;
     const [authorization = "", ...more] = readAuthorizations(request);
@@ -143,6 +129,7 @@ class RequestGate implements Gate {
     return isFromSameOrigin({ request, peer: http.peer(request), origin, isUpgrade: false });
   }
 
+  /** Checks the `Origin` header. Returns the headers that let an allowed page read the response. */
   cors(request: IncomingMessage): Readonly<Record<string, string>> {
     const { origin } = request.headers;
     if (origin === undefined) return {};
@@ -158,6 +145,7 @@ class RequestGate implements Gate {
     };
   }
 
+  /** Headers of the response to a preflight request of an allowed page. */
   preflight(request: IncomingMessage): Readonly<Record<string, string>> {
     const asked = (request.headers["access-control-request-headers"] ?? "").toLowerCase();
     const names = asked.split(",").map((name) => name.trim());
@@ -168,6 +156,7 @@ class RequestGate implements Gate {
     };
   }
 
+  /** Compares the token. */
   async authenticate(request: IncomingMessage): Promise<Access> {
     const { http, tokens, token, clientTitle, log } = this.options;
     const candidate = readBearer(request);
@@ -196,6 +185,7 @@ class RequestGate implements Gate {
     return { sender, scope: undefined, isCurrent };
   }
 
+  /** Counts the request, and rejects it if no further answer may begin. */
   checkRate(request: IncomingMessage): void {
     const { http, clock } = this.options;
     if (!this.isWithinRate(http.peer(request).key, clock.now()))
@@ -203,6 +193,7 @@ class RequestGate implements Gate {
     this.assertRoom();
   }
 
+  /** Counts an answer. Call it when the body has arrived, and the result once at the end. */
   enter(): () => void {
     this.assertRoom();
     this.inProgress += 1;
@@ -222,5 +213,3 @@ class RequestGate implements Gate {
     return patterns.length > 0 && isOriginAllowed(patterns, origin, self);
   }
 }
-
-export const createGate = (options: GateOptions): Gate => new RequestGate(options);

@@ -1,29 +1,44 @@
 // Starts a plugin that serves a protocol: token, runs, routes, and the ends of its answers.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Scope } from "../../kernel/index.ts";
+import type { Clock, Log, Scope } from "../../kernel/index.ts";
 import type { Channels, ChannelsEvents } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
 import type { MediaFiles } from "../media/index.ts";
-import type { PicoServer } from "../pico-server/index.ts";
+import type { PicoProtocol, PicoServer } from "../pico-server/index.ts";
+import type { Settings } from "../settings/index.ts";
 import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
 import { ClientCalls } from "./client-calls.ts";
-import { createGate } from "./gate.ts";
+import { Gate } from "./gate.ts";
 import type { FileUrl } from "./media.ts";
 import { refuse, stoppingRefusal } from "./refusal.ts";
 import { Runs } from "./runs.ts";
-import type { ProtocolServerOptions } from "./server.ts";
 
-/** The events that end answers: another token, or the deletion of their conversation. */
-export type ProtocolEvents = TokenStoreEvents & Pick<ChannelsEvents, "channels:session-cleared">;
-
-/** The parts of a plugin that all protocols have. */
-type ProtocolShape<C> = {
+/** The parts that the shapes of all protocols have. */
+export type ProtocolShape<C> = {
+  /** The validated section. */
   config: C;
-  listens: ProtocolEvents;
+  /** A replaced or removed token, and the deletion of a conversation, end responses. */
+  listens: TokenStoreEvents & Pick<ChannelsEvents, "channels:session-cleared">;
+  /** The token store, the http plugin for the routes, the channel for messages, and the service
+   *  that knows the application and reads the conversation. */
   needs: { tokens: Tokens; http: Http; picoServer: PicoServer; channels: Channels };
-  uses: { media: MediaFiles };
+  /** The settings service, which can turn the protocol on while the kernel runs, and the files of
+   *  messages. */
+  uses: { settings: Settings; media: MediaFiles };
 };
+
+/** Options of a plugin that serves a protocol. */
+export interface ProtocolPluginOptions {
+  /**
+   * Prefix of the environment variables that error messages name.
+   *
+   * @defaultValue `"SERVICE"`
+   */
+  readonly envPrefix?: string;
+  /** Whether the protocol is on if its section does not say so. @defaultValue `true` */
+  readonly enabled?: boolean;
+}
 
 type ProtocolScope<C> = Pick<
   Scope<ProtocolShape<C>>,
@@ -64,7 +79,20 @@ interface RequestServer {
 }
 
 /** Shared by the routes of a protocol. */
-export interface Protocol<C extends CommonConfig> extends ProtocolServerOptions {
+export interface Protocol<C extends CommonConfig = CommonConfig> {
+  /** Name of the protocol, and first part of the names of its own sessions. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly gate: Gate;
+  readonly channel: PicoProtocol;
+  readonly http: Http;
+  /** Returns the base URL of the protocol, as the client of a request can reach it. */
+  readonly addressFor: (request: IncomingMessage) => string;
+  /** True if the protocol is served by another port. */
+  readonly isMisplaced: (request: IncomingMessage) => boolean;
+  /** True while messages can be delivered. */
+  readonly isOpen: () => boolean;
   readonly config: () => C;
   readonly runs: Runs;
   readonly newId: () => string;
@@ -87,8 +115,8 @@ export interface Protocol<C extends CommonConfig> extends ProtocolServerOptions 
   ): void;
   /** Returns the address of the page that answers a question. It needs a sign-in. */
   askAddress(request: IncomingMessage, session: string, id: string): string;
-  /** Base URL for clients; undefined while the protocol is off or no port is open. */
-  url(): string | undefined;
+  /** Returns whether the protocol is on, and its base URL; undefined without an open port. */
+  status(): { readonly enabled: boolean; readonly url: string | undefined };
 }
 
 /** Seconds in which the whole body must have arrived: it may contain images. */
@@ -148,7 +176,7 @@ export async function startProtocol<C extends CommonConfig>(
     calls,
     media: scope.uses.media,
     fileUrl: (id) => http.url(options.filePath(id)),
-    gate: createGate({ http, tokens, clock, log, token: name, clientTitle, config, admitsPages }),
+    gate: new Gate({ http, tokens, clock, log, token: name, clientTitle, config, admitsPages }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",
     serve: (server, mistakes = []) => serve(http, server, { path, uploadPath, mistakes }),
     addressFor: (request) => addressFor(http, request, path),
@@ -157,9 +185,10 @@ export async function startProtocol<C extends CommonConfig>(
       return http.publicUrl(page) ?? addressFor(http, request, page, "dashboard");
     },
     isMisplaced: (request) => hasOwnGateway(http) && http.listener(request) === "dashboard",
-    url() {
+    status() {
+      const { enabled } = config();
       const [base] = http.addresses("gateway");
-      return config().enabled && base ? new URL(http.url(path), base).href : undefined;
+      return { enabled, url: enabled && base ? new URL(http.url(path), base).href : undefined };
     },
   };
 }

@@ -1,19 +1,21 @@
-// Steps of a request that all protocols share: names, body, message, answer and stop.
-import type { CommonConfig } from "./config.ts";
+// Steps of a request that all protocols share: names, body, message, answers and stop.
+import { hash } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { parseObject } from "../../lib/pico-wire/index.ts";
+import type { AnswerResult, Question, QuestionAnswer, Sender } from "../channels/index.ts";
+import { bodyType, readBody } from "../http/kit.ts";
 import { resolveSession } from "../pico-server/handshake/identity.ts";
-import { readJson, type JsonBody } from "./body.ts";
+import type { PicoProtocol } from "../pico-server/index.ts";
 import { readText, unsupported, type JsonObject } from "./fields.ts";
 import { storeFiles, uploadsName } from "./files.ts";
-import { accessEnded, refuse } from "./refusal.ts";
-import type { JoinedRun, KeptRun } from "./runs.ts";
 import type { Protocol } from "./protocol.ts";
+import { accessEnded, refuse, type Refusal } from "./refusal.ts";
+import type { JoinedRun, KeptRun } from "./runs.ts";
 import type { Call, JsonReply } from "./server.ts";
 import { readHops, toSession } from "./session.ts";
-import { EventWriter } from "./sse.ts";
-import { streamRun, type StreamOptions } from "./stream.ts";
 import type { Turn } from "./turn.ts";
 
-type AnyProtocol = Protocol<CommonConfig>;
+type BodyMemory = ReturnType<PicoProtocol["body"]>;
 
 /** Decodes a part of a path. */
 export function decodeName(encoded: string, param: string): string {
@@ -30,7 +32,7 @@ export function decodeName(encoded: string, param: string): string {
  * @returns The session of the channel.
  */
 export async function sessionOf(
-  { name: prefix, config, channel }: AnyProtocol,
+  { name: prefix, config, channel }: Protocol,
   { access }: Call,
   name: string,
   param: string,
@@ -45,82 +47,105 @@ export async function sessionOf(
   throw refuse("session_forbidden", "You may not use this session.", { param });
 }
 
-/** A request that was read. */
-interface ParsedBody<P> extends Pick<JsonBody, "release" | "digest"> {
-  readonly parsed: P;
+function assertJson(request: IncomingMessage): void {
+  const type = bodyType(request);
+  if (type === "application/json") return;
+  const { headers } = request;
+  const hasBody =
+    headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+  if (!hasBody && type === "") throw invalidJson();
+  const message = "The body must have Content-Type: application/json.";
+  throw refuse("unsupported_media_type", message);
 }
 
-async function parseBody<P>(
-  protocol: AnyProtocol,
-  call: Call,
-  parse: (body: JsonObject) => P,
-): Promise<ParsedBody<P> | undefined> {
-  const body = await readCallBody(protocol, call);
-  if (!body) return undefined;
-  const { value, release, digest } = body;
-  try {
-    return { parsed: parse(value), release, digest };
-  } catch (error) {
-    release();
-    throw error;
-  }
+const invalidJson = (): Refusal =>
+  refuse(
+    "invalid_json",
+    "The body must be a JSON object in UTF-8 with at most 64 levels and 65,536 values.",
+  );
+const bodyProblems = {
+  body_too_large: (maxBytes: number) =>
+    refuse("too_large", `The body may have at most ${maxBytes} bytes.`),
+  request_timeout: () => refuse("body_timeout", "The body arrived too slowly."),
+  busy: () => {
+    const message = "Too many messages wait for the application. Try again shortly.";
+    return refuse("rate_limited", message, { headers: { "Retry-After": "1" } });
+  },
+};
+
+interface JsonBody {
+  readonly value: JsonObject;
+  /** SHA-256 of the bytes; undefined unless the client repeats requests on its own. */
+  readonly digest: string | undefined;
 }
 
 /**
- * Reads the body and uses it. Releases its share of the memory budget if that fails. `use` lasts as
- * long as the answer, so the body itself does not.
+ * Reads the body within limits on size, time, memory, depth and values.
  *
+ * @returns Undefined if the client closed the connection.
+ */
+async function readJson(
+  { config, clock }: Protocol,
+  { request, access, enter }: Call,
+  { reserve, arrived }: BodyMemory,
+): Promise<JsonBody | undefined> {
+  assertJson(request);
+  const maxBytes = config().max_body;
+  const body = await readBody(request, { maxBytes, clock, reserve });
+  if (body === undefined) return undefined;
+  if (typeof body === "string") throw bodyProblems[body](maxBytes);
+  arrived();
+  const value = parseObject(body);
+  if (value === undefined) throw invalidJson();
+  // The token may have been replaced, or the person signed out, while the body arrived.
+  if (access.isCurrent?.() === false || access.ending?.aborted) throw accessEnded();
+  enter();
+  const isDigested = request.headers["x-stainless-retry-count"] !== undefined;
+  return { value, digest: isDigested ? hash("sha256", body) : undefined };
+}
+
+/**
+ * Reads the body and uses it. Releases its share of the memory budget if that fails.
+ *
+ * @param use - Calls `release` once the application has accepted or rejected the message.
  * @returns Undefined if the client has left.
  */
 export async function withBody<P, T>(
-  protocol: AnyProtocol,
+  protocol: Protocol,
   call: Call,
   parse: (body: JsonObject) => P,
   use: (parsed: P, release: () => void, digest: string | undefined) => Promise<T>,
 ): Promise<T | undefined> {
-  const body = await parseBody(protocol, call, parse);
-  if (!body) return undefined;
+  const memory = protocol.channel.body();
+  // `use` lasts as long as the answer, so the body itself does not.
+  const read = async () => {
+    const body = await readJson(protocol, call, memory);
+    return body && { parsed: parse(body.value), digest: body.digest };
+  };
   try {
-    return await use(body.parsed, body.release, body.digest);
+    const body = await read();
+    if (body) return await use(body.parsed, memory.release, body.digest);
   } catch (error) {
-    body.release();
+    memory.release();
     throw error;
   }
-}
-
-async function readCallBody(
-  { config, clock, channel }: AnyProtocol,
-  { request, access, enter }: Call,
-): Promise<JsonBody | undefined> {
-  const maxBytes = config().max_body;
-  // Only these clients repeat requests on their own.
-  const isDigested = request.headers["x-stainless-retry-count"] !== undefined;
-  const body = await readJson(request, { maxBytes, clock, memory: channel.body(), isDigested });
-  if (!body) return undefined;
-  try {
-    // The token may have been replaced, or the person signed out, while the body arrived.
-    if (access.isCurrent?.() === false || access.ending?.aborted) throw accessEnded();
-    enter();
-    return body;
-  } catch (error) {
-    body.release();
-    throw error;
-  }
+  memory.release();
+  return undefined;
 }
 
 /** Reads a body that may be absent. */
-async function readOptionalBody(
-  protocol: AnyProtocol,
-  call: Call,
-): Promise<JsonObject | undefined> {
+async function readOptionalBody(protocol: Protocol, call: Call): Promise<JsonObject | undefined> {
   const { headers } = call.request;
   if (!headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0)) {
     call.enter();
     return {};
   }
-  const body = await readCallBody(protocol, call);
-  body?.release();
-  return body?.value;
+  const memory = protocol.channel.body();
+  try {
+    return (await readJson(protocol, call, memory))?.value;
+  } finally {
+    memory.release();
+  }
 }
 
 /**
@@ -130,7 +155,7 @@ async function readOptionalBody(
  * @throws Refusal for a result of an unknown call, or a file that cannot be stored.
  */
 export async function prepareTurn(
-  protocol: AnyProtocol,
+  protocol: Protocol,
   call: Call,
   session: string,
   given: Turn,
@@ -159,7 +184,7 @@ interface MessageOptions {
 
 /** Delivers a message, or joins the answer to the same one. */
 export function startRun(
-  { isOpen, runs }: AnyProtocol,
+  { isOpen, runs }: Protocol,
   { request, access }: Call,
   { session, id, turn, isRepeatable = true, isExpendable = false, settled }: MessageOptions,
 ): JoinedRun {
@@ -180,35 +205,6 @@ export function startRun(
   });
 }
 
-/** Begins a response whose events the caller writes itself. */
-export function openEvents(
-  { clock, config, http }: AnyProtocol,
-  { response, cors: headers }: Call,
-): EventWriter {
-  const stallMs = (): number => config().write_timeout * 1_000;
-  return new EventWriter({ response, http, clock, stallMs, onDrain: () => undefined }, headers);
-}
-
-/** Streams an answer as the response. */
-export function streamAnswer(
-  { clock, config, http }: AnyProtocol,
-  { response, cors, access, stopsOnClose }: Call,
-  joined: JoinedRun,
-  options: Pick<StreamOptions, "open"> & Partial<StreamOptions>,
-): Promise<undefined> {
-  return streamRun({
-    response,
-    http,
-    joined,
-    access,
-    clock,
-    stallMs: () => config().write_timeout * 1_000,
-    stopsOnClose,
-    ...options,
-    headers: { ...cors, ...options.headers },
-  });
-}
-
 interface StopOptions {
   readonly session: string;
   /** The field that selects an answer. Without it, all answers of the session stop. */
@@ -220,7 +216,7 @@ interface StopOptions {
 
 /** Serves `POST …/stop`. */
 export async function stopAnswers(
-  protocol: AnyProtocol,
+  protocol: Protocol,
   call: Call,
   { session, param, matches, toClientId }: StopOptions,
 ): Promise<JsonReply | undefined> {
@@ -231,4 +227,43 @@ export async function stopAnswers(
   const results = await protocol.runs.stop(session, call.access.sender, isWanted);
   const stopped = results.map(({ id, status }) => ({ id: toClientId(id), status }));
   return { value: { success: true, stopped } };
+}
+
+/** The answer of a client to one question. */
+export interface ClientAnswer {
+  /** Id of the question. */
+  readonly id: string;
+  /** @param question - Undefined if the session has not asked it, as far as the server knows. */
+  toAnswer(question: Question | undefined): QuestionAnswer;
+}
+
+/** The effect of the answers of a request. */
+interface AnsweredQuestions {
+  /** The answer that has asked; undefined if it is not kept. */
+  readonly kept: KeptRun | undefined;
+  /** Question -> effect. */
+  readonly results: ReadonlyMap<string, AnswerResult>;
+}
+
+/**
+ * Answers questions of one session. Those of another session are unknown, like any other id.
+ *
+ * @throws store_unavailable if an answer could not be stored.
+ */
+export async function answerQuestions(
+  { runs, channel }: Protocol,
+  session: string,
+  answers: readonly ClientAnswer[],
+  by: Sender,
+): Promise<AnsweredQuestions> {
+  const ids = answers.map(({ id }) => id);
+  const kept = runs.asking(session, ids);
+  const results = new Map<string, AnswerResult>();
+  for (const { id, toAnswer } of answers) {
+    const answer = toAnswer(kept?.run.question(id)?.question);
+    const result = await channel.answer(session, id, answer, by);
+    results.set(id, result);
+    if (result.settled) kept?.run.noteSettled(id);
+  }
+  return { kept, results };
 }

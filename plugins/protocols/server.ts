@@ -1,13 +1,11 @@
 // Serves the addresses of one protocol: checks the request, runs its route, writes the response.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock, Log, Release } from "../../kernel/index.ts";
-import type { PicoProtocol } from "../pico-server/index.ts";
-import type { Http } from "../http/index.ts";
+import type { Release } from "../../kernel/index.ts";
 import { retryLargeSeconds, sendJson, sendLargeJson } from "../http/kit.ts";
-import type { CommonConfig } from "./config.ts";
 import { statusOf, toRefusal } from "./errors.ts";
-import type { Access, Gate } from "./gate.ts";
 import { unsupported } from "./fields.ts";
+import type { Access } from "./gate.ts";
+import type { Protocol } from "./protocol.ts";
 import { refuse, type Refusal } from "./refusal.ts";
 import { readHeader } from "./session.ts";
 
@@ -43,23 +41,6 @@ export interface Route {
   run(call: Call): Promise<JsonReply | undefined>;
 }
 
-export interface ProtocolServerOptions {
-  /** Name of the protocol, and first part of the names of its own sessions. */
-  readonly name: string;
-  readonly config: () => CommonConfig;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly gate: Gate;
-  readonly channel: PicoProtocol;
-  readonly http: Pick<Http, "holdResponse" | "peer">;
-  /** Returns the base URL of the protocol, as the client of a request can reach it. */
-  readonly addressFor: (request: IncomingMessage) => string;
-  /** True if the protocol is served by another port. */
-  readonly isMisplaced: (request: IncomingMessage) => boolean;
-  /** True while messages can be delivered. */
-  readonly isOpen: () => boolean;
-}
-
 /** How a protocol finds its routes and shows its errors. */
 interface ProtocolForm {
   /** @param path - Without the base path, the query and a final slash. */
@@ -90,16 +71,16 @@ const pathOf = ({ url = "" }: IncomingMessage): string =>
   url.split("?", 1)[0]!.replace(/(?<=.)\/$/, "");
 
 export class ProtocolServer {
-  private readonly options: ProtocolServerOptions;
+  private readonly protocol: Protocol;
   private readonly form: ProtocolForm;
 
-  constructor(options: ProtocolServerOptions, form: ProtocolForm) {
-    this.options = options;
+  constructor(protocol: Protocol, form: ProtocolForm) {
+    this.protocol = protocol;
     this.form = form;
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { gate, http } = this.options;
+    const { gate, http } = this.protocol;
     let cors: HeaderMap = {};
     let access: Access | undefined;
     try {
@@ -135,7 +116,7 @@ export class ProtocolServer {
 
   /** The header of a request wins over the setting. */
   private readDisconnect(request: IncomingMessage): () => boolean {
-    const { config } = this.options;
+    const { config } = this.protocol;
     const given = readHeader(request, disconnectHeader);
     if (given === undefined) return () => config().disconnect === "stop";
     if (given === "stop" || given === "keep") return () => given === "stop";
@@ -144,7 +125,7 @@ export class ProtocolServer {
 
   private findRoute(request: IncomingMessage): Route {
     const { method = "" } = request;
-    const { config, isMisplaced, addressFor } = this.options;
+    const { config, isMisplaced, addressFor } = this.protocol;
     if (!config().enabled) throw refuse("unknown_url", "There is nothing at this address.");
     const path = pathOf(request);
     const found = isMisplaced(request) ? undefined : this.form.find(path);
@@ -165,7 +146,7 @@ export class ProtocolServer {
     cors: HeaderMap,
   ): void {
     const refusal = toRefusal(error);
-    if (refusal.code === "internal") this.options.log.error({ err: error }, "request failed");
+    if (refusal.code === "internal") this.protocol.log.error({ err: error }, "request failed");
     const status = statusOf(refusal.code, this.form.refusals ?? {});
     sendJson(response, status, this.form.toErrorBody(refusal, pathOf(request)), {
       ...cors,

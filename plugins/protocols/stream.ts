@@ -1,27 +1,19 @@
 // Streams one answer to one HTTP response.
-import type { ServerResponse } from "node:http";
-import type { Clock } from "../../kernel/index.ts";
-import type { Http } from "../http/index.ts";
 import { toEndRefusal } from "./errors.ts";
-import { accessEnded } from "./refusal.ts";
-import type { Access } from "./gate.ts";
 import type { FollowOptions, Follower, RunReader } from "./follower.ts";
+import type { Protocol } from "./protocol.ts";
+import { accessEnded } from "./refusal.ts";
 import type { JoinedRun } from "./runs.ts";
+import type { Call } from "./server.ts";
 import { EventWriter } from "./sse.ts";
 
 /** Time without text after which the response begins, because proxies do not wait longer. */
 const beginMs = 15_000;
 
-export interface StreamOptions extends FollowOptions {
-  readonly response: ServerResponse;
-  readonly http: Pick<Http, "holdResponse">;
-  readonly joined: JoinedRun;
-  readonly access: Pick<Access, "ending">;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly clock: Clock;
-  readonly stallMs: () => number;
-  /** Whether the answer stops when its last client leaves. */
-  readonly stopsOnClose: () => boolean | "later";
+interface StreamOptions extends FollowOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Whether the answer stops when its last client leaves. @defaultValue that of the call */
+  readonly stopsOnClose?: () => boolean | "later";
   /** Runs when the response begins: with the first text, when the application accepts, or after
    *  a while. */
   readonly open: (events: EventWriter) => RunReader;
@@ -45,18 +37,33 @@ function lazyReader(open: () => RunReader, isWritable: () => boolean): RunReader
   };
 }
 
-/** Rejects with the error of the run if the response has not begun. */
-export function streamRun(options: StreamOptions): Promise<undefined> {
-  const { response, http, joined, access, headers, clock, stallMs, stopsOnClose, open } = options;
+/** Begins a response whose events the caller writes itself. */
+export function openEvents(
+  { clock, config, http }: Protocol,
+  { response, cors }: Call,
+  headers: Readonly<Record<string, string>> = {},
+  onDrain: () => void = () => undefined,
+): EventWriter {
+  const stallMs = (): number => config().write_timeout * 1_000;
+  return new EventWriter({ response, http, clock, stallMs, onDrain }, { ...cors, ...headers });
+}
+
+/** Streams an answer. Rejects with the error of the run if the response has not begun. */
+export function streamAnswer(
+  protocol: Protocol,
+  call: Call,
+  joined: JoinedRun,
+  options: StreamOptions,
+): Promise<undefined> {
+  const { clock } = protocol;
+  const { response, access } = call;
+  const { open, headers, stopsOnClose = call.stopsOnClose } = options;
   return new Promise((resolve, reject) => {
     let begun: RunReader | undefined;
     let timer: unknown = undefined;
     const begin = (): RunReader => {
       clock.clearTimeout(timer);
-      const onDrain = (): void => follower.pump();
-      return (begun ??= open(
-        new EventWriter({ response, http, clock, stallMs, onDrain }, headers),
-      ));
+      return (begun ??= open(openEvents(protocol, call, headers, () => follower.pump())));
     };
     const leave = (): void => {
       clock.clearTimeout(timer);

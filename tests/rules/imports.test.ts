@@ -219,7 +219,7 @@ const layerRule: Rule = (file, { path = "", typeOnly }) => {
     string,
   ];
   if (typeOnly) return undefined;
-  if (to === "index.ts" && own !== "protocols") return "nothing in a plugin imports its index.ts";
+  if (to === "index.ts") return "nothing in a plugin imports its index.ts";
   const { order, shared } = layers[own] ?? { order: [], shared: /^$/ };
   const [folder, wanted] = [from, to].map((name) => name.split("/")[0]!) as [string, string];
   const at = order.findIndex((layer) => layer.includes(folder));

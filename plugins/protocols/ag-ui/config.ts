@@ -1,6 +1,6 @@
 // The section `channels.ag_ui`.
 import * as z from "zod";
-import { commonSettings, disconnectSetting, enabledByDefault } from "../index.ts";
+import { commonSettings, disconnectSetting, enabledByDefault } from "../config.ts";
 
 /** The schema of `channels.ag_ui`. The token store manages the token. */
 export const agUiSchema = z.strictObject({

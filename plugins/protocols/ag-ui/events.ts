@@ -7,18 +7,17 @@ import type {
   ToolCall,
   Usage,
 } from "../../channels/index.ts";
+import { toEndRefusal } from "../errors.ts";
 import {
-  toDataUrl,
-  toEndRefusal,
-  toFacts,
-  type EventWriter,
-  type FileUrl,
+  hasResult,
   type RunEnd,
   type RunMessage,
-  type RunQuestion,
   type RunReader,
   type TextKind,
-} from "../index.ts";
+} from "../follower.ts";
+import { toDataUrl, type FileUrl } from "../media.ts";
+import { toFacts, type RunQuestion } from "../questions.ts";
+import type { EventWriter } from "../sse.ts";
 import { toInterrupt } from "./interrupts.ts";
 import { resultMessageId, type InputMessage, type RunInput } from "./input.ts";
 
@@ -60,9 +59,6 @@ const toResultMessage = ({ id, result = "", error }: ToolCall) => ({
   toolCallId: id,
   content: error ?? result,
 });
-
-const hasResult = ({ result, error }: ToolCall): boolean =>
-  result !== undefined || error !== undefined;
 
 interface RunOptions {
   readonly fileUrl: FileUrl;

@@ -1,26 +1,36 @@
 // Serves the AG-UI protocol: front ends with HttpAgent reach the application.
 import type { Plugin } from "../../../kernel/index.ts";
-import { ProtocolServer, startProtocol, toPlainError } from "../index.ts";
-import { hostAgUiSchema, agUiSchema } from "./config.ts";
+import { toPlainError } from "../errors.ts";
+import { startProtocol, type ProtocolPluginOptions, type ProtocolShape } from "../protocol.ts";
+import { ProtocolServer } from "../server.ts";
+import { hostAgUiSchema, agUiSchema, type AgUiConfig, type AgUiInput } from "./config.ts";
 import { agUiErrors } from "./errors.ts";
-import { createRoutes, explainAddress } from "./routes.ts";
-import type { AgUiShape } from "./service.ts";
+import { RunRoutes, explainAddress } from "./routes.ts";
 
 export type { AgUiConfig } from "./config.ts";
 export { agUiErrors } from "./errors.ts";
-export type { AgUi, AgUiShape } from "./service.ts";
 
 /** Options of {@link agUi}. */
-export interface AgUiOptions {
-  /**
-   * Prefix of the environment variables that error messages name.
-   *
-   * @defaultValue `"SERVICE"`
-   */
-  readonly envPrefix?: string;
-  /** Whether the protocol is on if its section does not say so. @defaultValue `true` */
-  readonly enabled?: boolean;
+export type AgUiOptions = ProtocolPluginOptions;
+
+/** The state of the plugin. */
+export interface AgUi {
+  /** Returns whether the protocol is on. */
+  status(): {
+    readonly enabled: boolean;
+    /** URL for `HttpAgent`, ending in `/ag-ui`; undefined while the protocol is off or no port is
+     *  open. */
+    readonly url: string | undefined;
+  };
 }
+
+/** The plugin's configuration, events and services. */
+export type AgUiShape = ProtocolShape<AgUiConfig> & {
+  /** The section as users write it: every field is optional. */
+  section: { "channels.ag_ui": AgUiInput };
+  /** The state of the plugin. */
+  offers: { agUi: AgUi };
+};
 
 /**
  * Creates the plugin that serves `/ag-ui` for `HttpAgent` of the AG-UI protocol, version 1.
@@ -62,11 +72,10 @@ export function agUi({
         admitsPages: true,
         missingToken: agUiErrors.AG_UI_TOKEN_MISSING,
       });
-      const find = createRoutes(protocol);
+      const { find } = new RunRoutes(protocol);
       const form = { find, explain: explainAddress, toErrorBody: toPlainError };
       protocol.serve(new ProtocolServer(protocol, form));
-      const { config, url } = protocol;
-      return { agUi: { status: () => ({ enabled: config().enabled, url: url() }) } };
+      return { agUi: { status: protocol.status } };
     },
   };
 }

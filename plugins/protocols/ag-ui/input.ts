@@ -1,32 +1,32 @@
 // Parses the input of a run.
 import { isObject } from "../../../lib/util.ts";
 import type { ClientTool, Media, PreviousTurn } from "../../channels/index.ts";
+import type { ClientAnswer } from "../requests.ts";
 import {
-  boundTools,
-  isMessageId,
   missing,
   own,
+  readList,
+  readObject,
+  readText,
+  unsupported,
+  type JsonObject,
+} from "../fields.ts";
+import { readFile } from "../files.ts";
+import { readImage } from "../media.ts";
+import { isMessageId, shortDigest } from "../session.ts";
+import { boundTools, readTool } from "../tools.ts";
+import {
   readCallId,
   readCalls,
   readContent,
-  readFile,
-  readImage,
   readItems,
-  readList,
   readName,
-  readObject,
   readRole,
-  readText,
-  readTool,
-  shortDigest,
   toTurn,
-  unsupported,
-  type ClientAnswer,
-  type JsonObject,
   type PartReader,
   type SourceTurn,
   type Turn,
-} from "../index.ts";
+} from "../turn.ts";
 import { readResume } from "./interrupts.ts";
 
 /** A message in the form of the protocol. */

@@ -1,19 +1,10 @@
 // Shows questions of the application as interrupts, and reads the answers that resume a run.
 import { isObject } from "../../../lib/util.ts";
 import type { Question, QuestionAnswer } from "../../channels/index.ts";
-import {
-  missing,
-  own,
-  readItems,
-  readList,
-  readText,
-  toApproval,
-  toChoice,
-  unsupported,
-  type ClientAnswer,
-  type JsonObject,
-  type RunQuestion,
-} from "../index.ts";
+import type { ClientAnswer } from "../requests.ts";
+import { missing, own, readList, readText, unsupported, type JsonObject } from "../fields.ts";
+import { toApproval, toChoice, type RunQuestion } from "../questions.ts";
+import { readItems } from "../turn.ts";
 
 /** At most as many questions as a session can have open. */
 const maxEntries = 16;

@@ -1,28 +1,24 @@
 // Serves /ag-ui: runs, which clients may join again, and their stop.
 import { isRequestError } from "../../http/request-error.ts";
 import type { QuestionSettlement } from "../../channels/index.ts";
+import { downloadRoutes } from "../downloads.ts";
+import type { JsonObject } from "../fields.ts";
+import type { RunMessage } from "../follower.ts";
+import type { FileUrl } from "../media.ts";
+import type { Protocol } from "../protocol.ts";
 import {
   answerQuestions,
   decodeName,
-  downloadRoutes,
-  openEvents,
   prepareTurn,
   sessionOf,
   startRun,
   stopAnswers,
-  streamAnswer,
   withBody,
-  type Call,
-  type EventWriter,
-  type FileUrl,
-  type JsonObject,
-  type JoinedRun,
-  type JsonReply,
-  type KeptRun,
-  type Protocol,
-  type Route,
-  type RunMessage,
-} from "../index.ts";
+} from "../requests.ts";
+import { openEvents, streamAnswer } from "../stream.ts";
+import type { JoinedRun, KeptRun } from "../runs.ts";
+import type { Call, JsonReply, Route } from "../server.ts";
+import type { EventWriter } from "../sse.ts";
 import type { AgUiConfig } from "./config.ts";
 import { RunEvents } from "./events.ts";
 import { parseInput, type RunInput } from "./input.ts";
@@ -57,7 +53,7 @@ function begin(
   return reader;
 }
 
-class RunRoutes {
+export class RunRoutes {
   private readonly protocol: Protocol<AgUiConfig>;
   /** The names that clients gave to an answer. */
   private readonly runIds = new WeakMap<KeptRun["run"], Set<string>>();
@@ -167,9 +163,6 @@ class RunRoutes {
     });
   }
 }
-
-/** Creates the function that finds the route of a path. */
-export const createRoutes = (protocol: Protocol<AgUiConfig>) => new RunRoutes(protocol).find;
 
 /** Says what there is instead of an address without a route. */
 export const explainAddress = (_path: string, address: string): string =>

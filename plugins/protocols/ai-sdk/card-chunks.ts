@@ -1,5 +1,5 @@
 // Writes questions of the application as chunks: cards that the person of a page can answer.
-import { isAllowed, toFacts, type RunQuestion } from "../index.ts";
+import { isAllowed, toFacts, type RunQuestion } from "../questions.ts";
 import { askTool, titleOf, toInput, type PageAnswer } from "./cards.ts";
 
 /** A call that the page does not execute. */

@@ -1,6 +1,7 @@
 // Shows questions of the application as calls of tools, which is how a page asks its person.
 import { defined, isObject } from "../../../lib/util.ts";
 import type { QuestionAnswer } from "../../channels/index.ts";
+import type { ClientAnswer } from "../requests.ts";
 import {
   invalidType,
   missing,
@@ -8,12 +9,9 @@ import {
   readFlag,
   readObject,
   readText,
-  toApproval,
-  toChoice,
-  type ClientAnswer,
   type JsonObject,
-  type RunQuestion,
-} from "../index.ts";
+} from "../fields.ts";
+import { toApproval, toChoice, type RunQuestion } from "../questions.ts";
 
 const isText = (value: unknown): value is string => typeof value === "string";
 

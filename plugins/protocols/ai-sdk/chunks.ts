@@ -1,17 +1,11 @@
 // Writes an answer as the chunks of a UI message stream that the versions 6 and 7 both know.
 import { defined } from "../../../lib/util.ts";
 import type { InboundMessage, Media, ToolCall } from "../../channels/index.ts";
-import {
-  isCut,
-  toDataUrl,
-  toEndRefusal,
-  type EventWriter,
-  type FileUrl,
-  type RunEnd,
-  type RunQuestion,
-  type RunReader,
-  type TextKind,
-} from "../index.ts";
+import { isCut, toEndRefusal } from "../errors.ts";
+import type { RunEnd, RunReader, TextKind } from "../follower.ts";
+import { toDataUrl, type FileUrl } from "../media.ts";
+import type { RunQuestion } from "../questions.ts";
+import type { EventWriter } from "../sse.ts";
 import { CardChunks, executed, type Continued } from "./card-chunks.ts";
 
 /** One part of the message that the page shows. */

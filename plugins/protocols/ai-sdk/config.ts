@@ -1,6 +1,6 @@
 // The section `channels.ai_sdk`.
 import * as z from "zod";
-import { commonSettings, disconnectSetting, enabledByDefault, settingMeta } from "../index.ts";
+import { commonSettings, disconnectSetting, enabledByDefault, settingMeta } from "../config.ts";
 
 /** The schema of `channels.ai_sdk`. The token store manages the token. */
 export const aiSdkSchema = z.strictObject({

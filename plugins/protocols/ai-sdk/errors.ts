@@ -1,6 +1,6 @@
 // Errors of the AI SDK protocol.
 import { errorTable } from "../../../kernel/index.ts";
-import { missingTokenText } from "../index.ts";
+import { missingTokenText } from "../errors.ts";
 
 /** Errors of the plugin. `AI_SDK_TOKEN_MISSING` fails the start. */
 export const aiSdkErrors = errorTable({

@@ -1,26 +1,36 @@
 // Serves the UI message streams of the AI SDK: pages with useChat reach the application.
 import type { Plugin } from "../../../kernel/index.ts";
-import { ProtocolServer, startProtocol, toPlainError } from "../index.ts";
-import { hostAiSdkSchema, aiSdkSchema } from "./config.ts";
+import { toPlainError } from "../errors.ts";
+import { startProtocol, type ProtocolPluginOptions, type ProtocolShape } from "../protocol.ts";
+import { ProtocolServer } from "../server.ts";
+import { hostAiSdkSchema, aiSdkSchema, type AiSdkConfig, type AiSdkInput } from "./config.ts";
 import { aiSdkErrors } from "./errors.ts";
-import { createRoutes, explainAddress } from "./routes.ts";
-import type { AiSdkShape } from "./service.ts";
+import { ChatRoutes, explainAddress } from "./routes.ts";
 
 export type { AiSdkConfig } from "./config.ts";
 export { aiSdkErrors } from "./errors.ts";
-export type { AiSdk, AiSdkShape } from "./service.ts";
 
 /** Options of {@link aiSdk}. */
-export interface AiSdkOptions {
-  /**
-   * Prefix of the environment variables that error messages name.
-   *
-   * @defaultValue `"SERVICE"`
-   */
-  readonly envPrefix?: string;
-  /** Whether the protocol is on if its section does not say so. @defaultValue `true` */
-  readonly enabled?: boolean;
+export type AiSdkOptions = ProtocolPluginOptions;
+
+/** The state of the plugin. */
+export interface AiSdk {
+  /** Returns whether the protocol is on. */
+  status(): {
+    readonly enabled: boolean;
+    /** Base URL, ending in `/ai`; undefined while the protocol is off or no port is open. The
+     *  option `api` of `DefaultChatTransport` is this URL with `/chat`. */
+    readonly url: string | undefined;
+  };
 }
+
+/** The plugin's configuration, events and services. */
+export type AiSdkShape = ProtocolShape<AiSdkConfig> & {
+  /** The section as users write it: every field is optional. */
+  section: { "channels.ai_sdk": AiSdkInput };
+  /** The state of the plugin. */
+  offers: { aiSdk: AiSdk };
+};
 
 /**
  * Creates the plugin that serves `/ai/chat` for `useChat` of the AI SDK, versions 6 and 7.
@@ -62,11 +72,10 @@ export function aiSdk({
         admitsPages: true,
         missingToken: aiSdkErrors.AI_SDK_TOKEN_MISSING,
       });
-      const find = createRoutes(protocol);
+      const { find } = new ChatRoutes(protocol);
       const form = { find, explain: explainAddress, toErrorBody: toPlainError };
       protocol.serve(new ProtocolServer(protocol, form));
-      const { config, url } = protocol;
-      return { aiSdk: { status: () => ({ enabled: config().enabled, url: url() }) } };
+      return { aiSdk: { status: protocol.status } };
     },
   };
 }

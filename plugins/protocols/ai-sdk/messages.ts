@@ -1,6 +1,6 @@
 // Converts the turns of a conversation to the messages that a page shows.
 import type { Turn } from "../../conversations/index.ts";
-import { toDataUrl, type FileUrl } from "../index.ts";
+import { toDataUrl, type FileUrl } from "../media.ts";
 import type { Question } from "../../channels/index.ts";
 import { askTool, titleOf, toInput } from "./cards.ts";
 import { mediaTypeOf } from "./chunks.ts";

@@ -3,35 +3,32 @@ import { isObject } from "../../../lib/util.ts";
 import type { Channels, Media } from "../../channels/index.ts";
 import { askTool, readAnswers, type PageAnswer } from "./cards.ts";
 import {
-  boundTools,
   invalidType,
-  isMessageId,
-  lenient,
-  messageIndex,
   missing,
   own,
-  readFile,
-  readItems,
   readList,
   readObject,
-  readParts,
-  readRole,
   readText,
-  readTool,
-  readToolChoice,
-  refuse,
-  requireImage,
-  shortDigest,
-  toIgnored,
-  toTurn,
   unsupported,
   withoutFields,
   type JsonObject,
+} from "../fields.ts";
+import { readFile } from "../files.ts";
+import { refuse } from "../refusal.ts";
+import { isMessageId, shortDigest, toIgnored } from "../session.ts";
+import { boundTools, readTool, readToolChoice, type ToolOffer } from "../tools.ts";
+import {
+  lenient,
+  messageIndex,
+  readItems,
+  readParts,
+  readRole,
+  requireImage,
+  toTurn,
   type PartReader,
   type SourceTurn,
-  type ToolOffer,
   type Turn,
-} from "../index.ts";
+} from "../turn.ts";
 
 /** A message for the application. */
 export interface ChatRequest {

@@ -1,29 +1,24 @@
 // Serves the addresses below /ai/chat: a message, its stream, its stop and the conversation.
+import { toAnswerResponse } from "../../pico-server/http/post-answer.ts";
+import { downloadRoutes } from "../downloads.ts";
+import { isCut, toEndRefusal } from "../errors.ts";
+import type { JsonObject } from "../fields.ts";
+import type { RunMark } from "../follower.ts";
+import type { Protocol } from "../protocol.ts";
+import { markOfLast } from "../questions.ts";
 import {
   answerQuestions,
   decodeName,
-  downloadRoutes,
-  isCut,
-  markOfLast,
-  openEvents,
   prepareTurn,
   sessionOf,
-  shortDigest,
   startRun,
   stopAnswers,
-  streamAnswer,
-  toAnswerResponse,
-  toEndRefusal,
   withBody,
-  type Call,
-  type JsonObject,
-  type JoinedRun,
-  type JsonReply,
-  type KeptRun,
-  type Protocol,
-  type Route,
-  type RunMark,
-} from "../index.ts";
+} from "../requests.ts";
+import { openEvents, streamAnswer } from "../stream.ts";
+import type { JoinedRun, KeptRun } from "../runs.ts";
+import type { Call, JsonReply, Route } from "../server.ts";
+import { shortDigest } from "../session.ts";
 import { readAnswer, type PageAnswer } from "./cards.ts";
 import type { Continued } from "./card-chunks.ts";
 import { ChunkReader } from "./chunks.ts";
@@ -54,7 +49,7 @@ interface StreamFields {
   readonly from?: RunMark | undefined;
 }
 
-class ChatRoutes {
+export class ChatRoutes {
   private readonly protocol: Protocol<AiSdkConfig>;
 
   constructor(protocol: Protocol<AiSdkConfig>) {
@@ -113,7 +108,7 @@ class ChatRoutes {
         continued,
         from: markOfLast(kept.run, ids),
       });
-    const events = openEvents(protocol, { ...call, cors: { ...call.cors, ...streamHeaders } });
+    const events = openEvents(protocol, call, streamHeaders);
     const end = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
     new ChunkReader(events, messageId, { fileUrl: protocol.fileUrl, continued }).over(end);
     return undefined;
@@ -181,9 +176,6 @@ class ChatRoutes {
     return { value: { messages: toUiMessages(items, toId, this.protocol.fileUrl) } };
   }
 }
-
-/** Creates the function that finds the route of a path. */
-export const createRoutes = (protocol: Protocol<AiSdkConfig>) => new ChatRoutes(protocol).find;
 
 /** Says what there is instead of an address without a route. */
 export const explainAddress = (_path: string, address: string): string =>

@@ -1,5 +1,5 @@
 // Explains requests to addresses that the protocol does not have.
-import type { Refusal } from "../index.ts";
+import type { Refusal } from "../refusal.ts";
 import { toErrorBody } from "./errors.ts";
 
 /** Paths of clients whose base URL lacks /v1, and of clients of Ollama, with their methods. */

@@ -1,7 +1,9 @@
 // Finds the conversation that a request without the name of a session continues.
 import { createHash } from "node:crypto";
 import type { PreviousTurn } from "../../channels/index.ts";
-import { shortDigest, type Call, type Turn } from "../index.ts";
+import type { Call } from "../server.ts";
+import { shortDigest } from "../session.ts";
+import type { Turn } from "../turn.ts";
 import type { TextSink } from "./plain-text.ts";
 
 const maxChains = 1_000;

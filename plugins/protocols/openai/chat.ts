@@ -1,6 +1,8 @@
 // Formats the answer to a chat completion, as one object or as a stream of chunks.
 import type { ToolCall, Usage } from "../../channels/index.ts";
-import { toEndRefusal, type EventWriter, type RunEnd } from "../index.ts";
+import { toEndRefusal } from "../errors.ts";
+import type { RunEnd } from "../follower.ts";
+import type { EventWriter } from "../sse.ts";
 import { toErrorBody } from "./errors.ts";
 import type { ResponseFormat } from "./exchange.ts";
 import type { TextSink } from "./plain-text.ts";

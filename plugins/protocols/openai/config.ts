@@ -1,6 +1,6 @@
 // The section `channels.openai`.
 import * as z from "zod";
-import { commonSettings, disconnectSetting, enabledByDefault, settingMeta } from "../index.ts";
+import { commonSettings, disconnectSetting, enabledByDefault, settingMeta } from "../config.ts";
 
 const modelName = z
   .string()

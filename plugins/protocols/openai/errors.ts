@@ -1,6 +1,7 @@
 // Errors of the OpenAI protocol: its own codes, and the form of error bodies.
 import { errorTable } from "../../../kernel/index.ts";
-import { missingTokenText, statusOf, type Refusal } from "../index.ts";
+import { missingTokenText, statusOf } from "../errors.ts";
+import type { Refusal } from "../refusal.ts";
 
 /** Errors of the plugin. `OPENAI_TOKEN_MISSING` fails the start. */
 export const openaiErrors = errorTable({

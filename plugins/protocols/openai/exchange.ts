@@ -1,17 +1,12 @@
 // Carries one answer to one HTTP response, streamed or whole, and stops it if the client leaves.
-import {
-  openEvents,
-  streamAnswer,
-  toEndRefusal,
-  type Call,
-  type EventWriter,
-  type FollowOptions,
-  type JoinedRun,
-  type Protocol,
-  type RunEnd,
-  type RunMark,
-  type RunQuestion,
-} from "../index.ts";
+import { toEndRefusal } from "../errors.ts";
+import type { FollowOptions, RunEnd, RunMark } from "../follower.ts";
+import type { Protocol } from "../protocol.ts";
+import type { RunQuestion } from "../questions.ts";
+import { openEvents, streamAnswer } from "../stream.ts";
+import type { JoinedRun } from "../runs.ts";
+import type { Call } from "../server.ts";
+import type { EventWriter } from "../sse.ts";
 import type { OpenaiConfig } from "./config.ts";
 import type { Question } from "../../channels/index.ts";
 import { PlainText, type LinkOf, type Links, type TextSink } from "./plain-text.ts";

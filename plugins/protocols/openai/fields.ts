@@ -2,19 +2,16 @@
 import { isObject } from "../../../lib/util.ts";
 import type { Channels } from "../../channels/index.ts";
 import {
-  boundTools,
   invalidType,
   own,
-  readItems,
   readObject,
-  readTool,
-  readToolChoice,
-  toIgnored,
   unsupported,
   withoutFields,
   type JsonObject,
-  type ToolOffer,
-} from "../index.ts";
+} from "../fields.ts";
+import { toIgnored } from "../session.ts";
+import { boundTools, readTool, readToolChoice, type ToolOffer } from "../tools.ts";
+import { readItems } from "../turn.ts";
 
 const isList = (value: unknown): boolean => Array.isArray(value);
 const isNumber = (value: unknown): boolean => typeof value === "number";

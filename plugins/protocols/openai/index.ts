@@ -1,28 +1,40 @@
 // Serves the OpenAI protocol: programs that talk to a language model reach the application.
 import type { Plugin } from "../../../kernel/index.ts";
-import { ProtocolServer, startProtocol } from "../index.ts";
+import { startProtocol, type ProtocolPluginOptions, type ProtocolShape } from "../protocol.ts";
+import { ProtocolServer } from "../server.ts";
 import { explainAddress, mistakes, toBody } from "./addresses.ts";
-import { hostOpenaiSchema, openaiSchema } from "./config.ts";
+import { hostOpenaiSchema, openaiSchema, type OpenaiConfig, type OpenaiInput } from "./config.ts";
 import { openaiErrors, refusals } from "./errors.ts";
 import { OpenaiRoutes } from "./server.ts";
-import type { OpenaiShape } from "./service.ts";
 import type { TaskKind } from "./tasks.ts";
 
 export type { OpenaiConfig } from "./config.ts";
 export { openaiErrors } from "./errors.ts";
-export type { Openai, OpenaiShape } from "./service.ts";
 
 /** Options of {@link openai}. */
-export interface OpenaiOptions {
-  /**
-   * Prefix of the environment variables that error messages name.
-   *
-   * @defaultValue `"SERVICE"`
-   */
-  readonly envPrefix?: string;
-  /** Whether the protocol is on if its section does not say so. @defaultValue `true` */
-  readonly enabled?: boolean;
+export type OpenaiOptions = ProtocolPluginOptions;
+
+/** The state of the plugin. */
+export interface Openai {
+  /** Returns whether the protocol is on, and the counters since startup. */
+  status(): {
+    readonly enabled: boolean;
+    /** Base URL for clients, with `/v1`; undefined while the protocol is off or no port is open. */
+    readonly url: string | undefined;
+    /** The model name that clients send. */
+    readonly model: string;
+    /** Requests for titles and the like, by kind. */
+    readonly tasks: Readonly<Record<TaskKind, number>>;
+  };
 }
+
+/** The plugin's configuration, events and services. */
+export type OpenaiShape = ProtocolShape<OpenaiConfig> & {
+  /** The section as users write it: every field is optional. */
+  section: { "channels.openai": OpenaiInput };
+  /** The state of the plugin. */
+  offers: { openai: Openai };
+};
 
 const noTasks = (): Record<TaskKind, number> => ({
   title: 0,
@@ -77,15 +89,10 @@ export function openai({
       const routes = new OpenaiRoutes(protocol, (kind) => void (tasks[kind] += 1));
       const form = { find: routes.find, explain: explainAddress, toErrorBody: toBody, refusals };
       protocol.serve(new ProtocolServer(protocol, form), mistakes);
-      const { config, url } = protocol;
+      const { config, status } = protocol;
       return {
         openai: {
-          status: () => ({
-            enabled: config().enabled,
-            url: url(),
-            model: config().model,
-            tasks: { ...tasks },
-          }),
+          status: () => ({ ...status(), model: config().model, tasks: { ...tasks } }),
         },
       };
     },

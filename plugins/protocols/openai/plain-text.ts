@@ -1,13 +1,8 @@
 // Turns an answer of several messages into one text and one text of thoughts.
 import type { Media, ToolCall } from "../../channels/index.ts";
-import {
-  toMarkdown,
-  type FileUrl,
-  type RunEnd,
-  type RunQuestion,
-  type RunReader,
-  type TextKind,
-} from "../index.ts";
+import type { RunEnd, RunReader, TextKind } from "../follower.ts";
+import { toMarkdown, type FileUrl } from "../media.ts";
+import type { RunQuestion } from "../questions.ts";
 
 /** Receives the two texts in parts. */
 export interface TextSink {

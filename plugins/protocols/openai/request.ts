@@ -4,28 +4,30 @@ import {
   invalidType,
   missing,
   own,
+  readFlag,
+  readList,
+  readObject,
+  readText,
+  unsupported,
+  type JsonObject,
+} from "../fields.ts";
+import { readFile } from "../files.ts";
+import { refuse } from "../refusal.ts";
+import {
   lenient,
   messageIndex,
   readCallId,
   readCalls,
   readContent,
-  readFile,
-  readFlag,
   readItems,
-  readList,
   readName,
-  readObject,
   readRole,
-  readText,
-  refuse,
   requireImage,
   toTurn,
-  unsupported,
-  type JsonObject,
   type PartReader,
   type SourceTurn,
   type Turn,
-} from "../index.ts";
+} from "../turn.ts";
 import type { OpenaiConfig } from "./config.ts";
 import { assertFields, readTools, splitIgnored } from "./fields.ts";
 

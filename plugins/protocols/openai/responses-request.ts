@@ -1,28 +1,30 @@
 // Parses the body of a request for a response.
 import { isObject } from "../../../lib/util.ts";
 import type { Media, PreviousTurn } from "../../channels/index.ts";
+import type { ClientAnswer } from "../requests.ts";
 import {
   invalidType,
-  lenient,
-  messageIndex,
   missing,
   own,
+  readFlag,
+  readText,
+  unsupported,
+  type JsonObject,
+} from "../fields.ts";
+import { readFile } from "../files.ts";
+import { toApproval } from "../questions.ts";
+import { refuse } from "../refusal.ts";
+import {
+  lenient,
+  messageIndex,
   readCallId,
   readContent,
-  readFile,
-  readFlag,
   readItems,
   readRole,
-  readText,
-  refuse,
-  toApproval,
   toCall,
-  unsupported,
-  type ClientAnswer,
-  type JsonObject,
   type PartReader,
   type SourceTurn,
-} from "../index.ts";
+} from "../turn.ts";
 import {
   assertRequest,
   readFileFields,

@@ -1,7 +1,7 @@
 // Recognises the requests that the OpenAI libraries repeat on their own.
 import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { readHeader } from "../index.ts";
+import { readHeader } from "../session.ts";
 import type { RequestIds } from "./session.ts";
 
 const maxRequests = 1_000;

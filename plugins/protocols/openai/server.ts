@@ -1,22 +1,19 @@
 // Serves the addresses below /v1: models, chat completions and responses.
+import type { JsonObject } from "../fields.ts";
+import type { Protocol } from "../protocol.ts";
+import { markOfLast } from "../questions.ts";
+import { refuse } from "../refusal.ts";
 import {
   answerQuestions,
   decodeName,
-  markOfLast,
-  productOf,
-  refuse,
   prepareTurn,
   sessionOf,
   startRun,
-  toHeaderText,
   withBody,
-  type Call,
   type ClientAnswer,
-  type JsonObject,
-  type JsonReply,
-  type Protocol,
-  type Route,
-} from "../index.ts";
+} from "../requests.ts";
+import type { Call, JsonReply, Route } from "../server.ts";
+import { productOf, toHeaderText } from "../session.ts";
 import { Chains, type Continuation } from "./chains.ts";
 import { createChatFormat, type ChatIds } from "./chat.ts";
 import type { OpenaiConfig } from "./config.ts";

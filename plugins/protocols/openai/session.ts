@@ -1,6 +1,6 @@
 // Finds the session and the message id of a request.
 import type { IncomingMessage } from "node:http";
-import { readHeader, shortDigest } from "../index.ts";
+import { readHeader, shortDigest } from "../session.ts";
 
 const sessionHeaders = ["x-doorward-session", "x-openwebui-chat-id", "x-conversation-id"];
 

@@ -1,6 +1,7 @@
 // Recognises the requests for titles, tags and follow-ups that chat programs send on their own.
 import type { IncomingMessage } from "node:http";
-import { readHeader, unsupported } from "../index.ts";
+import { unsupported } from "../fields.ts";
+import { readHeader } from "../session.ts";
 import type { ParsedRequest } from "./request.ts";
 
 export type TaskKind = "title" | "tags" | "follow_ups" | "queries" | "autocomplete" | "other";

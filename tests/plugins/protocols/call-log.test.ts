@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CallLog } from "../../../plugins/protocols/call-log.ts";
+import { CallLog } from "../../../plugins/protocols/follower.ts";
 
 const call = { id: "c1", name: "look", arguments: "{}" };
 const done = { ...call, result: "blue" };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { RunEvents } from "../../../plugins/protocols/ag-ui/events.ts";
 import { ChunkReader } from "../../../plugins/protocols/ai-sdk/chunks.ts";
-import type { EventWriter } from "../../../plugins/protocols/index.ts";
+import type { EventWriter } from "../../../plugins/protocols/sse.ts";
 import { AnswerRun } from "../../../plugins/protocols/answer-run.ts";
 
 /** Collects the events that a protocol writes. */
