@@ -1,7 +1,9 @@
 // Remembers the tool calls that clients must run, and matches the results that they send.
 import { isObject } from "../../lib/util.ts";
+import type { Clock } from "../../kernel/index.ts";
 import type { Channels, PreviousTurn, ToolCall, ToolResult } from "../channels/index.ts";
 import { refuse, type Refusal } from "./refusal.ts";
+import { RecentMap } from "./recent-map.ts";
 
 /** Calls that are remembered, and for how long. Older ones are found in the conversation. */
 const maxIssued = 4_096;
@@ -17,42 +19,35 @@ interface IssuedCall {
   /** The id that the application gave the call. */
   readonly id: string;
   readonly name: string;
-  /** Monotonic milliseconds. */
-  readonly at: number;
 }
 
 interface ClientCallsOptions {
   readonly channels: Pick<Channels, "history">;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly newId: () => string;
 }
 
 export class ClientCalls {
   private readonly options: ClientCallsOptions;
-  /** By the id that the client knows, oldest first. */
-  private readonly issued = new Map<string, IssuedCall>();
+  /** By the id that the client knows. */
+  private readonly issued: RecentMap<IssuedCall>;
 
   constructor(options: ClientCallsOptions) {
     this.options = options;
+    this.issued = new RecentMap({ max: maxIssued, keepMs, clock: options.clock });
   }
 
   /** Records calls. An id that another call has used, or that is too long, is replaced. */
   issue(session: string, calls: readonly ToolCall[]): readonly ToolCall[] {
-    const at = this.options.now();
-    this.expire(at);
     return calls.map((call) => {
       const id = this.toClientId(call.id);
-      this.issued.set(id, { session, id: call.id, name: call.name, at });
-      const [oldest] = this.issued.size > maxIssued ? this.issued.keys() : [];
-      if (oldest !== undefined) this.issued.delete(oldest);
+      this.issued.set(id, { session, id: call.id, name: call.name });
       return { ...call, id };
     });
   }
 
   /** Returns the session whose answers asked for all these calls. */
   sessionOf(results: readonly ToolResult[]): string | undefined {
-    this.expire(this.options.now());
     const sessions = new Set(results.map(({ id }) => this.issued.get(id)?.session));
     const [session] = sessions;
     return sessions.size === 1 ? session : undefined;
@@ -64,7 +59,6 @@ export class ClientCalls {
    * @throws Refusal if no answer of the session has asked for one of them.
    */
   async resolve(session: string, results: readonly ToolResult[]): Promise<readonly ToolResult[]> {
-    this.expire(this.options.now());
     const found = new Map<string, Pick<IssuedCall, "id" | "name">>();
     for (const { id } of results) {
       const call = this.issued.get(id);
@@ -105,14 +99,7 @@ export class ClientCalls {
 
   private toClientId(id: string): string {
     if (id === "" || id.length > maxIdLength) return `call_${this.options.newId()}`;
-    return this.issued.has(id) ? `${id}~${this.options.newId().slice(0, 8)}` : id;
-  }
-
-  private expire(now: number): void {
-    for (const [id, { at }] of this.issued) {
-      if (now - at < keepMs) return;
-      this.issued.delete(id);
-    }
+    return this.issued.get(id) ? `${id}~${this.options.newId().slice(0, 8)}` : id;
   }
 }
 

@@ -18,30 +18,53 @@ export function own(object: JsonObject, key: string): unknown {
   return value === null ? undefined : value;
 }
 
-export function readText(object: JsonObject, key: string, param = key): string | undefined {
+/** Returns the place of a key, for errors. `parent`: the place of its object in the body. */
+const placeOf = (key: string, parent = ""): string => (parent === "" ? key : `${parent}.${key}`);
+
+export function readText(object: JsonObject, key: string, parent?: string): string | undefined {
   const value = own(object, key);
   if (value === undefined || typeof value === "string") return value;
-  throw invalidType(param, "a string");
+  throw invalidType(placeOf(key, parent), "a string");
 }
 
-export function readFlag(object: JsonObject, key: string, param = key): boolean {
+/** @throws Refusal if the text is missing. */
+export function requireText(object: JsonObject, key: string, parent?: string): string {
+  const text = readText(object, key, parent);
+  if (text === undefined) throw missing(placeOf(key, parent));
+  return text;
+}
+
+export function readFlag(object: JsonObject, key: string, parent?: string): boolean {
   const value = own(object, key) ?? false;
-  if (typeof value !== "boolean") throw invalidType(param, "true or false");
+  if (typeof value !== "boolean") throw invalidType(placeOf(key, parent), "true or false");
   return value;
 }
 
-export function readObject(object: JsonObject, key: string, param = key): JsonObject | undefined {
+export function readObject(
+  object: JsonObject,
+  key: string,
+  parent?: string,
+): JsonObject | undefined {
   const value = own(object, key);
   if (value === undefined || isObject(value)) return value;
-  throw invalidType(param, "an object");
+  throw invalidType(placeOf(key, parent), "an object");
+}
+
+/** Reads a list; an absent one is empty. */
+export function readOptionalList(
+  object: JsonObject,
+  key: string,
+  parent?: string,
+): readonly unknown[] {
+  const value = own(object, key) ?? [];
+  if (!Array.isArray(value)) throw invalidType(placeOf(key, parent), "a list");
+  return value;
 }
 
 /** @throws Refusal if the list is missing. */
 export function readList(object: JsonObject, key: string): readonly unknown[] {
-  const value = own(object, key);
-  if (value === undefined) throw missing(key);
-  if (!Array.isArray(value)) throw invalidType(key, "a list");
-  return value;
+  if (own(object, key) === undefined) throw missing(key);
+  return readOptionalList(object, key);
 }
 
 /** Copies the fields that are not in `names`, without those that are null. */

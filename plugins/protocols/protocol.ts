@@ -137,7 +137,7 @@ export async function startProtocol<C extends CommonConfig>(
   let isServing = false;
   const channel = picoServer.protocol(name);
   const newId = (): string => Buffer.from(random(16)).toString("hex");
-  const calls = new ClientCalls({ channels, now: () => clock.monotonic(), newId });
+  const calls = new ClientCalls({ channels, clock, newId });
   const runs = new Runs({
     channel,
     clock,

@@ -1,5 +1,5 @@
 // Questions within an answer, and the forms in which clients of other products answer them.
-import { isObject } from "../../lib/util.ts";
+import { defined, isObject } from "../../lib/util.ts";
 import type { Question, QuestionAnswer, QuestionSettlement, ToolCall } from "../channels/index.ts";
 
 /** A question as the message of an answer carries it. */
@@ -28,25 +28,10 @@ export function runQuestionOf(
 }
 
 /** The outcome of a question, for clients. */
-export const toFacts = ({
-  outcome,
-  option,
-  options,
-  values,
-  text,
-  by,
-  via,
-  at,
-}: QuestionSettlement) => ({
-  outcome,
-  ...(option !== undefined && { option }),
-  ...(options && { options }),
-  ...(values && { values }),
-  ...(text !== undefined && { text }),
-  ...(by && { by }),
-  via,
-  at,
-});
+export function toFacts(settled: QuestionSettlement) {
+  const { outcome, option, options, values, text, by, via, at } = settled;
+  return defined({ outcome, option, options, values, text, by, via, at });
+}
 
 /** Whether the settlement allows what was asked. */
 export const isAllowed = ({ options = [], settled }: Question): boolean =>

@@ -1,7 +1,7 @@
 // Reads the tools that a client offers to run, and its choice among them.
 import { isObject } from "../../lib/util.ts";
 import type { ClientTool, ToolChoice } from "../channels/index.ts";
-import { invalidType, missing, own, readText, unsupported, type JsonObject } from "./fields.ts";
+import { invalidType, own, readText, unsupported, requireText, type JsonObject } from "./fields.ts";
 import { depthOf, withoutPrototypes } from "./metadata.ts";
 import { refuse } from "./refusal.ts";
 
@@ -20,13 +20,12 @@ export interface ToolOffer {
 
 /** Reads one tool in the form that has the fields of the function itself. */
 export function readTool(tool: JsonObject, param: string, schemaKey = "parameters"): ClientTool {
-  const name = readText(tool, "name", `${param}.name`);
-  if (name === undefined) throw missing(`${param}.name`);
+  const name = requireText(tool, "name", param);
   if (!toolName.test(name)) {
     const message = "The name of a tool may have 1 to 128 characters, and no control characters.";
     throw unsupported(`${param}.name`, message);
   }
-  const description = readText(tool, "description", `${param}.description`);
+  const description = readText(tool, "description", param);
   const parameters = own(tool, schemaKey);
   if (parameters !== undefined && !isObject(parameters))
     throw invalidType(`${param}.${schemaKey}`, "an object");

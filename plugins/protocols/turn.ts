@@ -9,6 +9,8 @@ import {
   readObject,
   readText,
   unsupported,
+  requireText,
+  readOptionalList,
   type JsonObject,
 } from "./fields.ts";
 import { maxImages, readImage } from "./media.ts";
@@ -87,8 +89,7 @@ export function readRole<T extends string>(
   param: string,
   roles: Readonly<Record<string, T>>,
 ): T {
-  const given = readText(message, "role", `${param}.role`);
-  if (given === undefined) throw missing(`${param}.role`);
+  const given = requireText(message, "role", param);
   const role = Object.hasOwn(roles, given) ? roles[given] : undefined;
   if (role) return role;
   throw unsupported(`${param}.role`, `The role ${JSON.stringify(given.slice(0, 60))} is unknown.`);
@@ -124,7 +125,7 @@ export function readParts(
 }
 
 export function readName(message: JsonObject, param: string): Pick<PreviousTurn, "name"> {
-  const name = readText(message, "name", `${param}.name`);
+  const name = readText(message, "name", param);
   return name === undefined ? {} : { name: name.slice(0, 256) };
 }
 
@@ -260,11 +261,10 @@ export function readCalls(
   key: string,
   param: string,
 ): Pick<PreviousTurn, "toolCalls"> {
-  const list = own(message, key) ?? [];
-  if (!Array.isArray(list)) throw invalidType(`${param}.${key}`, "a list");
+  const list = readOptionalList(message, key, param);
   const toolCalls = readItems(list, `${param}.${key}`, (call, at) => {
-    const inner = readObject(call, "function", `${at}.function`) ?? {};
-    return toCall(readText(call, "id", `${at}.id`), inner, `${at}.function`);
+    const inner = readObject(call, "function", at) ?? {};
+    return toCall(readText(call, "id", at), inner, `${at}.function`);
   });
   return toolCalls.length > 0 ? { toolCalls } : {};
 }
@@ -275,13 +275,13 @@ export function readCallId(
   key: string,
   param: string,
 ): Pick<PreviousTurn, "toolCallId"> {
-  const id = readText(message, key, `${param}.${key}`);
+  const id = readText(message, key, param);
   return id === undefined ? {} : { toolCallId: id.slice(0, 256) };
 }
 
 /** Reads a call whose fields are in one object. Long names and ids are cut: they are claims. */
 export function toCall(id: string | undefined, call: JsonObject, param: string): ToolCall {
-  const name = readText(call, "name", `${param}.name`) ?? "";
-  const text = readText(call, "arguments", `${param}.arguments`) ?? "";
+  const name = readText(call, "name", param) ?? "";
+  const text = readText(call, "arguments", param) ?? "";
   return { id: (id ?? "").slice(0, 256), name: name.slice(0, 256), arguments: text };
 }

@@ -1,4 +1,5 @@
 // Writes an answer as the events of a run.
+import { defined } from "../../../lib/util.ts";
 import type {
   InboundMessage,
   Media,
@@ -35,14 +36,14 @@ function toUsage(model: string | undefined, usage: Usage | undefined): readonly 
   const { input, output, reasoning, cached } = usage;
   const isTotalKnown = input !== undefined && output !== undefined;
   return [
-    {
-      ...(model !== undefined && { model }),
-      ...(input !== undefined && { inputTokens: input }),
-      ...(output !== undefined && { outputTokens: output }),
-      ...(isTotalKnown && { totalTokens: input + output }),
-      ...(reasoning !== undefined && { reasoningTokens: reasoning }),
-      ...(cached !== undefined && { cachedInputTokens: cached }),
-    },
+    defined({
+      model,
+      inputTokens: input,
+      outputTokens: output,
+      totalTokens: isTotalKnown ? input + output : undefined,
+      reasoningTokens: reasoning,
+      cachedInputTokens: cached,
+    }),
   ];
 }
 
@@ -60,10 +61,15 @@ const toResultMessage = ({ id, result = "", error }: ToolCall) => ({
   content: error ?? result,
 });
 
+/** Question -> its settlement; undefined if there is no such question. */
+export type Settled = ReadonlyMap<string, QuestionSettlement | undefined>;
+
 interface RunOptions {
   readonly fileUrl: FileUrl;
   /** Messages that the client may have in part; they begin with a snapshot. */
   readonly present?: readonly RunMessage[] | undefined;
+  /** The answers of the run, which are reported first. */
+  readonly settled?: Settled;
 }
 
 export class RunEvents implements RunReader {
@@ -81,14 +87,19 @@ export class RunEvents implements RunReader {
   /** Messages of the answer that the client may have sent along. */
   private readonly answered = new Set<string>();
 
-  constructor(events: EventWriter, input: RunInput, { fileUrl, present }: RunOptions) {
+  constructor(events: EventWriter, input: RunInput, options: RunOptions) {
+    const { fileUrl, present, settled = [] } = options;
     this.events = events;
     this.fileUrl = fileUrl;
     this.input = input;
     const { threadId, runId } = input;
     this.event({ type: "RUN_STARTED", threadId, runId, protocolVersion });
-    if (!present) return;
-    for (const { id, kind, text, calls, plan, asked, isRemoved } of present) {
+    if (present) this.present(present);
+    for (const [id, settlement] of settled) this.noteSettled(id, settlement);
+  }
+
+  private present(messages: readonly RunMessage[]): void {
+    for (const { id, kind, text, calls, plan, asked, isRemoved } of messages) {
       this.answered.add(id);
       if (isRemoved || asked) continue;
       if (plan) this.plans.set(id, plan);
@@ -166,7 +177,7 @@ export class RunEvents implements RunReader {
   }
 
   /** Says how a question was settled. */
-  noteSettled(id: string, settled: QuestionSettlement | undefined): void {
+  private noteSettled(id: string, settled: QuestionSettlement | undefined): void {
     if (this.settledIds.has(id)) return;
     this.settledIds.add(id);
     const value = { id, settled: settled ? toFacts(settled) : null };

@@ -9,6 +9,8 @@ import {
   readObject,
   readText,
   unsupported,
+  requireText,
+  readOptionalList,
   type JsonObject,
 } from "../fields.ts";
 import { readFile } from "../files.ts";
@@ -66,11 +68,11 @@ const toTurnId = (id: string): string =>
 
 /** Media that the application cannot receive are skipped, as the protocol demands. */
 function readPart(part: JsonObject, param: string): string | Media | undefined {
-  if (own(part, "type") === "text") return readText(part, "text", `${param}.text`) ?? "";
-  const source = readObject(part, "source", `${param}.source`);
+  if (own(part, "type") === "text") return readText(part, "text", param) ?? "";
+  const source = readObject(part, "source", param);
   if (own(part, "type") !== "image" || !source) return undefined;
-  const value = readText(source, "value", `${param}.source.value`) ?? "";
-  const type = readText(source, "mimeType", `${param}.source.mimeType`) ?? "";
+  const value = readText(source, "value", `${param}.source`) ?? "";
+  const type = readText(source, "mimeType", `${param}.source`) ?? "";
   const kind = own(source, "type");
   if (kind === "url") return readImage(value);
   return kind === "data" ? readImage(`data:${type};base64,${value}`) : undefined;
@@ -84,15 +86,15 @@ const readPartOrFile: PartReader = (part, param) => {
   if (type !== "binary" && !fileTypes.includes(type)) return readPart(part, param);
   const isBinary = type === "binary";
   const at = isBinary ? param : `${param}.source`;
-  const source = isBinary ? part : (readObject(part, "source", at) ?? {});
+  const source = isBinary ? part : (readObject(part, "source", param) ?? {});
   const key = isBinary ? "data" : "value";
-  const data = readText(source, key, `${at}.${key}`);
+  const data = readText(source, key, at);
   // A file at another address is not fetched.
   if (data === undefined || (!isBinary && own(source, "type") !== "data")) return undefined;
-  const mimeType = readText(source, "mimeType", `${at}.mimeType`);
+  const mimeType = readText(source, "mimeType", at);
   const image = mimeType?.startsWith("image/") && readImage(`data:${mimeType};base64,${data}`);
   if (image) return image;
-  const named = isBinary ? part : (readObject(part, "metadata", `${param}.metadata`) ?? {});
+  const named = isBinary ? part : (readObject(part, "metadata", param) ?? {});
   const filename = own(named, "filename");
   const name = typeof filename === "string" ? filename : undefined;
   return readFile({ data, type: mimeType, filename: name }, `${at}.${key}`);
@@ -106,8 +108,7 @@ interface ReadMessage {
 }
 
 function readMessage(message: JsonObject, param: string, read: PartReader): ReadMessage {
-  const id = readText(message, "id", `${param}.id`);
-  if (id === undefined) throw missing(`${param}.id`);
+  const id = requireText(message, "id", param);
   const role = readRole(message, param, roles);
   const present = Object.entries(message).filter(([, value]) => value !== null);
   const given = { ...(Object.fromEntries(present) as object as InputMessage), id };
@@ -128,10 +129,6 @@ function assertVersion(body: JsonObject): void {
   const version = readText(body, "protocolVersion") ?? "1.0";
   if (/^1(?:\.|$)/.test(version)) return;
   throw unsupported("protocolVersion", "Only version 1 of the protocol is served.");
-}
-
-function readOptionalList(body: JsonObject, key: string): readonly unknown[] {
-  return own(body, key) === undefined ? [] : readList(body, key);
 }
 
 function readId(body: JsonObject, key: string): string {

@@ -1,8 +1,8 @@
 // Shows questions of the application as interrupts, and reads the answers that resume a run.
-import { isObject } from "../../../lib/util.ts";
+import { defined, isObject } from "../../../lib/util.ts";
 import type { Question, QuestionAnswer } from "../../channels/index.ts";
 import type { ClientAnswer } from "../requests.ts";
-import { missing, own, readList, readText, unsupported, type JsonObject } from "../fields.ts";
+import { own, unsupported, requireText, readOptionalList, type JsonObject } from "../fields.ts";
 import { toApproval, toChoice, type RunQuestion } from "../questions.ts";
 import { readItems } from "../turn.ts";
 
@@ -40,14 +40,7 @@ export function toInterrupt(asked: RunQuestion): object {
     ...(call && { toolCallId: call.id }),
     responseSchema: responseSchemaOf(question),
     ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
-    metadata: {
-      doorward: {
-        kind,
-        ...(title !== undefined && { title }),
-        ...(options && { options }),
-        ...(url !== undefined && { url }),
-      },
-    },
+    metadata: { doorward: defined({ kind, title, options, url }) },
   };
 }
 
@@ -65,8 +58,7 @@ function toApprovalAnswer(payload: JsonObject, question: Question): QuestionAnsw
 }
 
 function readEntry(entry: JsonObject, param: string): ClientAnswer {
-  const id = readText(entry, "interruptId", `${param}.interruptId`);
-  if (id === undefined) throw missing(`${param}.interruptId`);
+  const id = requireText(entry, "interruptId", param);
   const status = own(entry, "status");
   if (status === "cancelled") return { id, toAnswer: () => ({ dismiss: true }) };
   if (status !== "resolved")
@@ -82,8 +74,7 @@ function readEntry(entry: JsonObject, param: string): ClientAnswer {
 
 /** Reads the answers of a run that continues another one. */
 export function readResume(body: JsonObject): readonly ClientAnswer[] {
-  if (own(body, "resume") === undefined || own(body, "resume") === null) return [];
-  const entries = readItems(readList(body, "resume"), "resume", readEntry);
+  const entries = readItems(readOptionalList(body, "resume"), "resume", readEntry);
   if (entries.length <= maxEntries) return entries;
   throw unsupported("resume", `A run may answer at most ${maxEntries} interrupts.`);
 }

@@ -1,10 +1,7 @@
 // Serves /ag-ui: runs, which clients may join again, and their stop.
 import { isRequestError } from "../../http/request-error.ts";
-import type { QuestionSettlement } from "../../channels/index.ts";
 import { downloadRoutes } from "../downloads.ts";
 import type { JsonObject } from "../fields.ts";
-import type { RunMessage } from "../follower.ts";
-import type { FileUrl } from "../media.ts";
 import type { Protocol } from "../protocol.ts";
 import {
   answerQuestions,
@@ -18,16 +15,12 @@ import {
 import { openEvents, streamAnswer } from "../stream.ts";
 import type { JoinedRun, KeptRun } from "../runs.ts";
 import type { Call, JsonReply, Route } from "../server.ts";
-import type { EventWriter } from "../sse.ts";
 import type { AgUiConfig } from "./config.ts";
-import { RunEvents } from "./events.ts";
+import { RunEvents, type Settled } from "./events.ts";
 import { parseInput, type RunInput } from "./input.ts";
 
 const filePath = /^\/ag-ui\/files\/(m_[0-9a-f]{48})$/;
 const stopPath = /^\/ag-ui\/([^/]+)\/stop$/;
-
-/** Question -> its settlement; undefined if there is no such question. */
-type Settled = ReadonlyMap<string, QuestionSettlement | undefined>;
 
 interface StreamFields {
   readonly isJoined: boolean;
@@ -36,22 +29,6 @@ interface StreamFields {
 
 /** Whether the client sends a message of the user, and not only answers. */
 const isNewMessage = ({ messages }: RunInput): boolean => messages.at(-1)?.role === "user";
-
-interface BeginOptions {
-  readonly fileUrl: FileUrl;
-  readonly present: readonly RunMessage[] | undefined;
-  readonly settled: Settled;
-}
-
-function begin(
-  events: EventWriter,
-  input: RunInput,
-  { fileUrl, present, settled }: BeginOptions,
-): RunEvents {
-  const reader = new RunEvents(events, input, { fileUrl, present });
-  for (const [id, settlement] of settled) reader.noteSettled(id, settlement);
-  return reader;
-}
 
 export class RunRoutes {
   private readonly protocol: Protocol<AgUiConfig>;
@@ -130,7 +107,7 @@ export class RunRoutes {
         skipsSent: isJoined,
         endsOn: () => true,
         open: (events) =>
-          begin(events, input, { fileUrl: this.protocol.fileUrl, present, settled }),
+          new RunEvents(events, input, { fileUrl: this.protocol.fileUrl, present, settled }),
       });
     } catch (error) {
       // The session has the message already, and its answer is no longer kept.
@@ -144,7 +121,7 @@ export class RunRoutes {
   private repeat(call: Call, input: RunInput, settled: Settled): undefined {
     const events = openEvents(this.protocol, call);
     const { fileUrl } = this.protocol;
-    begin(events, input, { fileUrl, present: [], settled }).over({
+    new RunEvents(events, input, { fileUrl, present: [], settled }).over({
       outcome: "completed",
       finishReason: "stop",
       messages: 0,

@@ -4,11 +4,11 @@ import type { QuestionAnswer } from "../../channels/index.ts";
 import type { ClientAnswer } from "../requests.ts";
 import {
   invalidType,
-  missing,
   own,
   readFlag,
   readObject,
   readText,
+  requireText,
   type JsonObject,
 } from "../fields.ts";
 import { toApproval, toChoice, type RunQuestion } from "../questions.ts";
@@ -57,11 +57,11 @@ function lastStep(message: JsonObject): readonly JsonObject[] {
 
 function readApproval(part: JsonObject, param: string): PageAnswer | undefined {
   if (own(part, "state") !== "approval-responded") return undefined;
-  const approval = readObject(part, "approval", `${param}.approval`) ?? {};
-  const id = readText(approval, "id", `${param}.approval.id`) ?? "";
-  const isApproved = readFlag(approval, "approved", `${param}.approval.approved`);
-  const reason = readText(approval, "reason", `${param}.approval.reason`);
-  const toolCallId = readText(part, "toolCallId", `${param}.toolCallId`) ?? id;
+  const approval = readObject(part, "approval", param) ?? {};
+  const id = readText(approval, "id", `${param}.approval`) ?? "";
+  const isApproved = readFlag(approval, "approved", `${param}.approval`);
+  const reason = readText(approval, "reason", `${param}.approval`);
+  const toolCallId = readText(part, "toolCallId", param) ?? id;
   return {
     id,
     toolCallId,
@@ -74,7 +74,7 @@ function readOutput(part: JsonObject, param: string): PageAnswer | undefined {
   const isAsked = own(part, "toolName") === askTool || own(part, "type") === `tool-${askTool}`;
   const isOwn = isAsked && own(part, "providerExecuted") !== true;
   if (!isOwn || own(part, "state") !== "output-available") return undefined;
-  const id = readText(part, "toolCallId", `${param}.toolCallId`) ?? "";
+  const id = readText(part, "toolCallId", param) ?? "";
   const output = own(part, "output");
   const toAnswer: PageAnswer["toAnswer"] = (question) =>
     question ? toChoice(output, question) : {};
@@ -83,8 +83,7 @@ function readOutput(part: JsonObject, param: string): PageAnswer | undefined {
 
 /** Reads the body of an answer that a page sends while its stream is open. */
 export function readAnswer(body: JsonObject): PageAnswer {
-  const id = readText(body, "message_id");
-  if (id === undefined) throw missing("message_id");
+  const id = requireText(body, "message_id");
   const options = own(body, "options");
   if (options !== undefined && !(Array.isArray(options) && options.every(isText)))
     throw invalidType("options", "a list of ids");

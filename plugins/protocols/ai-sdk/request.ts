@@ -11,6 +11,7 @@ import {
   readText,
   unsupported,
   withoutFields,
+  requireText,
   type JsonObject,
 } from "../fields.ts";
 import { readFile } from "../files.ts";
@@ -74,23 +75,23 @@ export function assertChat(chat: string): string {
 
 function readPart(part: JsonObject, param: string): string | Media | undefined {
   const type = own(part, "type");
-  if (type === "text") return readText(part, "text", `${param}.text`) ?? "";
+  if (type === "text") return readText(part, "text", param) ?? "";
   if (type !== "file") return undefined;
-  const mediaType = readText(part, "mediaType", `${param}.mediaType`) ?? "";
-  const url = readText(part, "url", `${param}.url`);
+  const mediaType = readText(part, "mediaType", param) ?? "";
+  const url = readText(part, "url", param);
   if (/^image(?:\/|$)/.test(mediaType)) return requireImage(url, `${param}.url`);
   throw refuse("invalid_image_url", `${param} must be an image.`, { param });
 }
 
 /** Other files than images have a `data:` URL, too. */
 const readPartOrFile: PartReader = (part, param) => {
-  const mediaType = readText(part, "mediaType", `${param}.mediaType`) ?? "";
+  const mediaType = readText(part, "mediaType", param) ?? "";
   if (own(part, "type") !== "file" || /^image(?:\/|$)/.test(mediaType))
     return readPart(part, param);
-  const data = readText(part, "url", `${param}.url`);
+  const data = readText(part, "url", param);
   if (!/^data:/i.test(data ?? ""))
     throw unsupported(`${param}.url`, `${param}.url must be a data: URL.`);
-  const filename = readText(part, "filename", `${param}.filename`);
+  const filename = readText(part, "filename", param);
   return readFile({ data: data!, type: mediaType || undefined, filename }, `${param}.url`);
 };
 
@@ -106,19 +107,18 @@ interface ToolPart {
 }
 
 function readToolPart(part: JsonObject, param: string): ToolPart | undefined {
-  const type = readText(part, "type", `${param}.type`) ?? "";
+  const type = readText(part, "type", param) ?? "";
   const isTool = type.startsWith("tool-") || type === "dynamic-tool";
   if (!isTool || own(part, "providerExecuted") === true) return undefined;
-  const id = readText(part, "toolCallId", `${param}.toolCallId`);
-  if (id === undefined) throw missing(`${param}.toolCallId`);
-  const named = readText(part, "toolName", `${param}.toolName`) ?? type.slice("tool-".length);
+  const id = requireText(part, "toolCallId", param);
+  const named = readText(part, "toolName", param) ?? type.slice("tool-".length);
   const call = { id: id.slice(0, 256), name: named.slice(0, 256), input: own(part, "input") ?? {} };
   if (call.name === askTool) return undefined;
   const state = own(part, "state");
   if (state === "output-available")
     return { ...call, result: { content: toText(own(part, "output") ?? ""), isError: false } };
   if (state !== "output-error") return call;
-  const content = readText(part, "errorText", `${param}.errorText`) ?? "";
+  const content = readText(part, "errorText", param) ?? "";
   return { ...call, result: { content, isError: true } };
 }
 
@@ -190,7 +190,7 @@ interface IdOptions {
 
 /** Regenerated and edited messages keep the id of the client, so each receives a mark. */
 function messageIdOf(message: JsonObject, { isRepeated, newId }: IdOptions): string {
-  const given = readText(message, "id", "messages.id") ?? newId();
+  const given = readText(message, "id", "messages") ?? newId();
   const mark = isRepeated ? repetition + newId().slice(0, 8) : "";
   const id = `ai:${given}${mark}`;
   return isMessageId(id) ? id : `ai:${shortDigest(given)}${mark}`;
@@ -202,7 +202,7 @@ function continuationIdOf(
   { toolResults }: Turn,
   { newId }: Pick<IdOptions, "newId">,
 ): string {
-  const given = readText(message, "id", "messages.id") ?? newId();
+  const given = readText(message, "id", "messages") ?? newId();
   const mark = toolResults ? shortDigest(JSON.stringify(toolResults)) : newId();
   const id = `air:${given}${repetition}${mark.slice(0, 8)}`;
   if (isMessageId(id)) return id;
@@ -237,7 +237,7 @@ export function parseChat(body: JsonObject, { newId, channels, media }: ChatCont
   if (answers.length > 0 && !hasResults)
     return {
       chat,
-      messageId: readText(last, "id", "messages.id") ?? newId(),
+      messageId: readText(last, "id", "messages") ?? newId(),
       answers,
       ignored: "",
     };

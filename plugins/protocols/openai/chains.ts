@@ -1,13 +1,15 @@
 // Finds the conversation that a request without the name of a session continues.
 import { createHash } from "node:crypto";
+import type { Clock } from "../../../kernel/index.ts";
 import type { PreviousTurn } from "../../channels/index.ts";
 import type { Call } from "../server.ts";
 import { shortDigest } from "../session.ts";
 import type { Turn } from "../turn.ts";
 import type { TextSink } from "./plain-text.ts";
+import { RecentMap } from "../recent-map.ts";
 
 const maxChains = 1_000;
-const maxAgeMs = 24 * 3_600_000;
+const keepMs = 24 * 3_600_000;
 /** Texts of fewer characters, such as "yes", occur in several conversations. */
 const minLongLength = 64;
 /** Long turns that are compared, the latest ones. */
@@ -56,8 +58,6 @@ interface Chain extends Owner {
   readonly last: string;
   /** Digests of long turns before the reply. */
   readonly long: ReadonlySet<string>;
-  /** Monotonic milliseconds. */
-  readonly at: number;
   readonly isCurrent: () => boolean;
 }
 
@@ -94,13 +94,11 @@ const longOf = (said: readonly Said[]): ReadonlySet<string> =>
 
 /** The latest conversations of clients that name no sessions. A restart forgets them. */
 export class Chains {
-  /** Name of the session -> conversation, the oldest first. */
-  private readonly chains = new Map<string, Chain>();
-  private readonly now: () => number;
+  /** Name of the session -> conversation. */
+  private readonly chains: RecentMap<Chain>;
 
-  /** @param now - Monotonic time in milliseconds. */
-  constructor(now: () => number) {
-    this.now = now;
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.chains = new RecentMap({ max: maxChains, keepMs, clock });
   }
 
   /**
@@ -121,7 +119,7 @@ export class Chains {
     const note = (reply: Said): void => {
       const whole = wholeOf([...asked, { role: "assistant", ...reply }]);
       const [last, long] = [reply.digest, longOf(asked)];
-      this.add({ name, root, ...owner, whole, last, long, at: this.now(), isCurrent });
+      this.chains.set(name, { name, root, ...owner, whole, last, long, isCurrent });
     };
     return { name, watch: (sink) => watchReply(sink, note) };
   }
@@ -147,18 +145,8 @@ export class Chains {
   }
 
   private only(matches: (chain: Chain) => boolean): Chain | undefined {
-    const oldest = this.now() - maxAgeMs;
-    const found = [...this.chains.values()].filter(
-      (chain) => chain.at > oldest && chain.isCurrent() && matches(chain),
-    );
+    const found = this.chains.values().filter((chain) => chain.isCurrent() && matches(chain));
     return found.length === 1 ? found[0] : undefined;
-  }
-
-  private add(chain: Chain): void {
-    this.chains.delete(chain.name);
-    this.chains.set(chain.name, chain);
-    const [oldest] = this.chains.keys();
-    if (this.chains.size > maxChains && oldest !== undefined) this.chains.delete(oldest);
   }
 }
 

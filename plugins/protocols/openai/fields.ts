@@ -87,7 +87,7 @@ export function readTools(
 ): ToolOffer {
   const given = own(body, "tools") ?? [];
   const tools = readItems(given as readonly unknown[], "tools", (tool, param) => {
-    const inner = readObject(tool, "function", `${param}.function`);
+    const inner = readObject(tool, "function", param);
     if (own(tool, "type") === "function")
       return readTool(inner ?? tool, inner ? `${param}.function` : param);
     left.push(param);

@@ -9,6 +9,7 @@ import {
   readObject,
   readText,
   unsupported,
+  requireText,
   type JsonObject,
 } from "../fields.ts";
 import { readFile } from "../files.ts";
@@ -85,8 +86,7 @@ export function assertModel(name: string, { model, models }: ModelNames): void {
 
 /** Checks the fields that both forms of a request have. */
 export function assertRequest(body: JsonObject, names: ModelNames): void {
-  const given = readText(body, "model");
-  if (given === undefined) throw missing("model");
+  const given = requireText(body, "model");
   assertModel(given, names);
   assertFields(body);
 }
@@ -138,20 +138,18 @@ export function readImageUrl(image: JsonObject, key: string, param: string): Med
 
 /** Reads the fields of a file in both forms of a request. */
 export function readFileFields(file: JsonObject, param: string): Media {
-  const id = readText(file, "file_id", `${param}.file_id`);
+  const id = readText(file, "file_id", param);
   if (id !== undefined) return { type: "application/octet-stream", id };
-  const data = readText(file, "file_data", `${param}.file_data`);
-  if (data === undefined) throw missing(`${param}.file_data`);
-  const filename = readText(file, "filename", `${param}.filename`);
+  const data = requireText(file, "file_data", param);
+  const filename = readText(file, "filename", param);
   return readFile({ data, filename }, `${param}.file_data`);
 }
 
 const audioTypes: Readonly<Record<string, string>> = { mp3: "audio/mpeg", wav: "audio/wav" };
 
 function readAudio(audio: JsonObject, param: string): Media {
-  const data = readText(audio, "data", `${param}.data`);
-  if (data === undefined) throw missing(`${param}.data`);
-  const format = readText(audio, "format", `${param}.format`) ?? "";
+  const data = requireText(audio, "data", param);
+  const format = readText(audio, "format", param) ?? "";
   const type = Object.hasOwn(audioTypes, format) ? audioTypes[format] : undefined;
   if (!type) throw unsupported(`${param}.format`, `${param}.format must be mp3 or wav.`);
   return readFile({ data, type, filename: `audio.${format}` }, `${param}.data`);
@@ -159,17 +157,17 @@ function readAudio(audio: JsonObject, param: string): Media {
 
 function readPart(part: JsonObject, param: string): string | Media | undefined {
   const type = own(part, "type");
-  if (type === "text" || type === "refusal") return readText(part, type, `${param}.${type}`);
+  if (type === "text" || type === "refusal") return readText(part, type, param);
   if (type !== "image_url")
     throw unsupported(`${param}.type`, `${param}.type must be text or image_url.`);
-  const image = readObject(part, "image_url", `${param}.image_url`) ?? {};
+  const image = readObject(part, "image_url", param) ?? {};
   return readImageUrl(image, "url", `${param}.image_url.url`);
 }
 
 const readPartOrFile: PartReader = (part, param) => {
   const type = own(part, "type");
   if (type !== "file" && type !== "input_audio") return readPart(part, param);
-  const inner = readObject(part, type, `${param}.${type}`);
+  const inner = readObject(part, type, param);
   if (!inner) throw missing(`${param}.${type}`);
   const read = type === "file" ? readFileFields : readAudio;
   return read(inner, `${param}.${type}`);
@@ -205,6 +203,6 @@ export function parseChatRequest(
   const options = readObject(body, "stream_options") ?? {};
   return {
     ...readRequest(body, { param: "messages", applied: appliedFields, turns, left, channels }),
-    includeUsage: readFlag(options, "include_usage", "stream_options.include_usage"),
+    includeUsage: readFlag(options, "include_usage", "stream_options"),
   };
 }

@@ -9,6 +9,7 @@ import {
   readFlag,
   readText,
   unsupported,
+  requireText,
   type JsonObject,
 } from "../fields.ts";
 import { readFile } from "../files.ts";
@@ -57,17 +58,16 @@ const appliedFields = new Set([
 
 function readPart(part: JsonObject, param: string): string | Media | undefined {
   const type = own(part, "type");
-  if (type === "input_text" || type === "output_text")
-    return readText(part, "text", `${param}.text`);
+  if (type === "input_text" || type === "output_text") return readText(part, "text", param);
   if (type === "input_image") return readImageUrl(part, "image_url", `${param}.image_url`);
   throw unsupported(`${param}.type`, `${param}.type must be input_text or input_image.`);
 }
 
 function readInputFile(part: JsonObject, param: string): Media {
-  const url = readText(part, "file_url", `${param}.file_url`);
+  const url = readText(part, "file_url", param);
   if (url === undefined) return readFileFields(part, param);
   for (const other of ["file_id", "file_data"])
-    if (readText(part, other, `${param}.${other}`) !== undefined)
+    if (readText(part, other, param) !== undefined)
       throw unsupported(param, `${param} must have only one of file_url, file_id and file_data.`);
   if (!/^data:/i.test(url))
     throw refuse(
@@ -77,13 +77,13 @@ function readInputFile(part: JsonObject, param: string): Media {
         param: `${param}.file_url`,
       },
     );
-  const filename = readText(part, "filename", `${param}.filename`);
+  const filename = readText(part, "filename", param);
   return readFile({ data: url, filename }, `${param}.file_url`);
 }
 
 /** Reads the id of a stored image. Its type is checked when the message takes it. */
 function readStoredImage(part: JsonObject, param: string): Media | undefined {
-  const id = readText(part, "file_id", `${param}.file_id`);
+  const id = readText(part, "file_id", param);
   if (id === undefined) return undefined;
   if ((own(part, "image_url") ?? null) !== null)
     throw unsupported(param, `${param} must have only one of image_url and file_id.`);
@@ -111,7 +111,7 @@ function readItem(item: JsonObject, param: string, read: PartReader): PreviousTu
     case "message":
       return { role: readRole(item, param, roles), ...readContent(item, param, read) };
     case "function_call": {
-      const id = readText(item, "call_id", `${param}.call_id`);
+      const id = readText(item, "call_id", param);
       return { role: "assistant", content: "", toolCalls: [toCall(id, item, param)] };
     }
     case "function_call_output": {
@@ -152,10 +152,9 @@ function readInput(body: JsonObject, left: string[], read: PartReader): readonly
 }
 
 function readApproval(item: JsonObject, param: string): ClientAnswer {
-  const id = readText(item, "approval_request_id", `${param}.approval_request_id`);
-  if (id === undefined) throw missing(`${param}.approval_request_id`);
-  const isApproved = readFlag(item, "approve", `${param}.approve`);
-  const reason = readText(item, "reason", `${param}.reason`);
+  const id = requireText(item, "approval_request_id", param);
+  const isApproved = readFlag(item, "approve", param);
+  const reason = readText(item, "reason", param);
   return { id, toAnswer: (question) => toApproval(question ?? {}, isApproved, reason) };
 }
 
@@ -205,29 +204,4 @@ export function parseResponseRequest(
     previousId: readText(body, "previous_response_id"),
     echo: { metadata: own(body, "metadata") ?? {}, user: request.user ?? null },
   };
-}
-
-/** Response -> name of its session: the last 1,000, for an hour. */
-export class ResponseSessions {
-  private readonly sessions = new Map<string, { readonly name: string; readonly at: number }>();
-  private readonly now: () => number;
-
-  /** @param now - Monotonic time in milliseconds. */
-  constructor(now: () => number) {
-    this.now = now;
-  }
-
-  add(id: string, name: string): void {
-    this.sessions.set(id, { name, at: this.now() });
-    const [oldest] = this.sessions.keys();
-    if (this.sessions.size > 1_000 && oldest !== undefined) this.sessions.delete(oldest);
-  }
-
-  /** @throws Refusal if the response is not known. */
-  find(id: string): string {
-    const known = this.sessions.get(id);
-    if (known && this.now() - known.at < 3_600_000) return known.name;
-    const message = "There is no response of this id, or it is older than an hour.";
-    throw refuse("previous_response_not_found", message, { param: "previous_response_id" });
-  }
 }

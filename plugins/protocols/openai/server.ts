@@ -22,10 +22,18 @@ import { exchange, openEnd, streamText, type ResponseFormat } from "./exchange.t
 import { findFileRoute } from "./files.ts";
 import { assertModel, parseChatRequest, type ParsedRequest } from "./request.ts";
 import { createResponseFormat } from "./responses.ts";
-import { parseResponseRequest, ResponseSessions } from "./responses-request.ts";
-import { ClientRetries } from "./retries.ts";
+import { parseResponseRequest } from "./responses-request.ts";
+import { isRetry, retryKeyOf } from "./retries.ts";
 import { readIds, type RequestIds } from "./session.ts";
 import { recogniseTask, replyToTask, type Task, type TaskKind } from "./tasks.ts";
+import { RecentMap } from "../recent-map.ts";
+
+/** The ids of a request that a client may repeat. */
+interface EarlierRequest {
+  readonly ids: RequestIds;
+  /** The session of the channel. */
+  readonly session: string;
+}
 
 /** A message for the application and the form of its answer. */
 interface Delivery {
@@ -55,17 +63,19 @@ export class OpenaiRoutes {
   private readonly countTask: (kind: TaskKind) => void;
   /** Unix seconds. */
   private readonly startedAt: number;
-  private readonly responses: ResponseSessions;
-  private readonly retries: ClientRetries;
+  /** Response -> name of its session. */
+  private readonly responses: RecentMap<string>;
+  /** Requests that a library may repeat on its own. */
+  private readonly retries: RecentMap<EarlierRequest>;
   private readonly chains: Chains;
 
   constructor(protocol: Protocol<OpenaiConfig>, countTask: (kind: TaskKind) => void) {
     const { clock } = protocol;
     this.protocol = protocol;
     this.countTask = countTask;
-    this.responses = new ResponseSessions(() => clock.monotonic());
-    this.retries = new ClientRetries(() => clock.monotonic());
-    this.chains = new Chains(() => clock.monotonic());
+    this.responses = new RecentMap({ max: 1_000, keepMs: 3_600_000, clock });
+    this.retries = new RecentMap({ max: 1_000, keepMs: 600_000, clock });
+    this.chains = new Chains(clock);
     this.startedAt = Math.floor(clock.now() / 1_000);
   }
 
@@ -130,9 +140,9 @@ export class OpenaiRoutes {
       const chain = isFirst ? this.findChain(call, parsed, own.name) : undefined;
       const ids = { ...earlier, ...(chain && { name: chain.name }) };
       const session = await sessionOf(protocol, call, ids.name, ids.param);
-      if (ids.key !== undefined) this.retries.add(ids.key, { ids, session });
+      if (ids.key !== undefined) this.retries.set(ids.key, { ids, session });
       const turn = await prepareTurn(protocol, call, session, parsed.turn);
-      if (responseId !== undefined) this.responses.add(responseId, ids.name);
+      if (responseId !== undefined) this.responses.set(responseId, ids.name);
       return this.deliver(call, {
         parsed: { ...parsed, turn },
         ids,
@@ -154,7 +164,7 @@ export class OpenaiRoutes {
     const { user, stream: isStreamed } = parsed;
     const { name, param } = readIds(call.request, { user, newId: protocol.newId, known });
     const session = await sessionOf(protocol, call, name, param);
-    if (responseId !== undefined) this.responses.add(responseId, name);
+    if (responseId !== undefined) this.responses.set(responseId, name);
     const ids = approvals.map(({ id }) => id);
     const { sender } = call.access;
     const { kept } = await answerQuestions(protocol, session, approvals, sender);
@@ -173,8 +183,8 @@ export class OpenaiRoutes {
     if (digest === undefined || own.isRepeatable) return own;
     const { retries, protocol } = this;
     const { key: address } = protocol.http.peer(call.request);
-    const key = retries.keyOf(call.request, address, digest);
-    const earlier = retries.find(call.request, key);
+    const key = retryKeyOf(call.request, address, digest);
+    const earlier = isRetry(call.request) ? retries.get(key) : undefined;
     const kept = earlier && protocol.runs.find(earlier.session, earlier.ids.messageId);
     if (earlier && kept && !kept.state.isStopped) return earlier.ids;
     return { ...own, isRepeatable: true, key };
@@ -204,10 +214,18 @@ export class OpenaiRoutes {
     }
     const parsed = parseResponseRequest(body, context);
     const { previousId } = parsed;
-    const known = previousId === undefined ? undefined : this.responses.find(previousId);
+    const known = previousId === undefined ? undefined : this.findResponse(previousId);
     const ids = this.newIds("resp_", parsed);
     const format = createResponseFormat(ids, parsed);
     return { parsed, format, known, responseId: ids.id, approvals: parsed.approvals };
+  }
+
+  /** @returns The name of the session of an earlier response. */
+  private findResponse(id: string): string {
+    const name = this.responses.get(id);
+    if (name !== undefined) return name;
+    const message = "There is no response of this id, or it is older than an hour.";
+    throw refuse("previous_response_not_found", message, { param: "previous_response_id" });
   }
 
   private newIds(prefix: string, { model }: Pick<ParsedRequest, "model">): ChatIds {

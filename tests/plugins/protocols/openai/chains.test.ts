@@ -150,7 +150,7 @@ describe("sessions from the history", () => {
 
 describe("Chains", () => {
   test.each(["request", "history"] as const)("keeps senders apart, from the %s", (from) => {
-    const chains = new Chains(() => 0);
+    const chains = new Chains({ monotonic: () => 0 });
     const find = (id: string, newName: string, ...said: readonly string[]) => {
       const turns = said.map((content, at) => ({
         role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),

@@ -1,0 +1,37 @@
+// Keeps the latest entries of a map, each for a limited time.
+import type { Clock } from "../../kernel/index.ts";
+
+interface RecentMapOptions {
+  /** Entries. The oldest one goes first. */
+  readonly max: number;
+  readonly keepMs: number;
+  readonly clock: Pick<Clock, "monotonic">;
+}
+
+export class RecentMap<V> {
+  private readonly options: RecentMapOptions;
+  private readonly entries = new Map<string, { readonly value: V; readonly until: number }>();
+
+  constructor(options: RecentMapOptions) {
+    this.options = options;
+  }
+
+  get(key: string): V | undefined {
+    const entry = this.entries.get(key);
+    return entry && this.options.clock.monotonic() < entry.until ? entry.value : undefined;
+  }
+
+  /** Makes this entry the latest one. */
+  set(key: string, value: V): void {
+    const { max, keepMs, clock } = this.options;
+    this.entries.delete(key);
+    this.entries.set(key, { value, until: clock.monotonic() + keepMs });
+    const [oldest] = this.entries.size > max ? this.entries.keys() : [];
+    if (oldest !== undefined) this.entries.delete(oldest);
+  }
+
+  values(): readonly V[] {
+    const now = this.options.clock.monotonic();
+    return [...this.entries.values()].flatMap(({ value, until }) => (now < until ? [value] : []));
+  }
+}
