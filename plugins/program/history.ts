@@ -1,6 +1,7 @@
 // Answers the `history.get` lines of the program with `history` lines.
 import { codeOf, type Log } from "../../kernel/index.ts";
-import type { Address, Channels } from "../channels/index.ts";
+import { defined } from "../../lib/util.ts";
+import type { Channels } from "../channels/index.ts";
 import type { PendingMessages } from "./pending-messages.ts";
 import { encodeLine, type HistoryFrame } from "./protocol.ts";
 
@@ -20,21 +21,6 @@ interface HistoryLinesOptions {
 export function createHistoryLines({ channels, pendingMessages, log }: HistoryLinesOptions) {
   let inProgress = 0;
 
-  async function read(address: Address, { payload }: HistoryFrame): Promise<object> {
-    const { limit, before } = payload;
-    const page = await channels.history(address, {
-      ...(limit !== undefined && { limit }),
-      ...(before !== undefined && { before }),
-    });
-    const { items, ...rest } = page;
-    return {
-      type: "history",
-      channel: address.channel,
-      session_id: address.session,
-      payload: { turns: items, ...rest },
-    };
-  }
-
   const failure = (code: string, message: string): object => ({
     type: "error",
     payload: { code, message },
@@ -46,8 +32,11 @@ export function createHistoryLines({ channels, pendingMessages, log }: HistoryLi
       return failure("not_found", 'Name the "request_id" of a message, or a "session_id".');
     if (inProgress >= maxInProgress) return failure("busy", "Too many requests for history.");
     inProgress += 1;
+    const { limit, before } = frame.payload;
     try {
-      return await read(address, frame);
+      const { items, ...rest } = await channels.history(address, defined({ limit, before }));
+      const { channel, session: session_id } = address;
+      return { type: "history", channel, session_id, payload: { turns: items, ...rest } };
     } catch (error) {
       return failure(codeOf(error), error instanceof Error ? error.message : String(error));
     } finally {

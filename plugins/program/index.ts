@@ -8,7 +8,7 @@ import { AnswerFiles } from "./answer-files.ts";
 import { openAnswerFolder, type AnswerFolder } from "./answer-folder.ts";
 import { createHistoryLines } from "./history.ts";
 import { findFiles } from "./message-media.ts";
-import { createOutputLog, type OutputLog } from "./output-log.ts";
+import { OutputLog } from "./output-log.ts";
 import { PendingMessages } from "./pending-messages.ts";
 import {
   intendedTarget,
@@ -165,7 +165,7 @@ class ProgramApplication {
       ...(suggestions && { suggestions }),
     };
     this.commandLine = redact(command.join(" "));
-    this.outputLog = createOutputLog({ clock, log, redact });
+    this.outputLog = new OutputLog({ clock, log, redact });
     this.supervisor = new Supervisor({
       scope,
       command: { words: command, cwd, env: programVariables(env, folder) },
@@ -186,8 +186,7 @@ class ProgramApplication {
       settled: (outcome) => void (this.settled[outcome] += 1),
       closeAnswer: (request) => this.replies.closeAnswer(request),
       findFiles: (message) => findFiles(message, uses.media),
-      knowsMedia: () => this.can("media"),
-      knowsStop: () => this.can("stop"),
+      can: (name) => this.can(name),
       stopTimeoutsChanged: () => this.emitStateChanged(),
       hung: (reason) => {
         // While reading is paused, Doorward itself does not see the output.
@@ -214,18 +213,12 @@ class ProgramApplication {
         this.supervisor.running()?.pause(isPaused);
       },
     });
-    this.questions = this.createQuestions(questionMaxS);
-  }
-
-  private createQuestions(maxS: number): ProgramQuestions {
-    const { replies, pendingMessages, scope } = this;
-    return new ProgramQuestions({
-      channels: scope.needs.channels,
-      pendingMessages,
+    this.questions = new ProgramQuestions({
+      channels: needs.channels,
+      pendingMessages: this.pendingMessages,
       log: this.outputLog,
-      enqueue: replies.enqueue,
-      maxS,
-      closeTexts: (request) => replies.closeTexts(request),
+      replies: this.replies,
+      maxS: questionMaxS,
     });
   }
 
@@ -258,15 +251,10 @@ class ProgramApplication {
   status(): ProgramStatus {
     const { supervisor, pendingMessages, replies, settled } = this;
     const pid = supervisor.running()?.pid;
-    const lastEnd = supervisor.lastEnd();
     return {
-      state: supervisor.state(),
-      since: supervisor.since(),
-      restarts: supervisor.restarts(),
-      restartsByOwner: supervisor.restartsByOwner(),
+      ...supervisor.status(),
       command: this.commandLine,
       ...(pid === undefined ? {} : { pid }),
-      ...(lastEnd === undefined ? {} : { lastEnd }),
       inWork: pendingMessages.inWork(),
       queued: pendingMessages.queued(),
       ...settled,
@@ -283,10 +271,10 @@ class ProgramApplication {
   }
 
   private emitStateChanged(): void {
-    this.scope.emit("program:state-changed", () => ({
-      state: this.supervisor.state(),
-      restarts: this.supervisor.restarts(),
-    }));
+    this.scope.emit("program:state-changed", () => {
+      const { state, restarts } = this.supervisor.status();
+      return { state, restarts };
+    });
   }
 
   private onStarted(): void {
@@ -301,7 +289,7 @@ class ProgramApplication {
     this.capabilities = undefined;
     this.questions.programEnded(how);
     this.pendingMessages.programEnded(how, isDown);
-    this.replies.programEnded(this.supervisor.state() === "stopped");
+    this.replies.programEnded(this.supervisor.status().state === "stopped");
     this.emitStateChanged();
   }
 
@@ -376,6 +364,6 @@ class ProgramApplication {
 
   private downReason(): string | undefined {
     if (!this.supervisor.isDown()) return undefined;
-    return this.supervisor.lastEnd() ?? "it has not been started";
+    return this.supervisor.status().lastEnd ?? "it has not been started";
   }
 }

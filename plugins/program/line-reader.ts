@@ -13,17 +13,13 @@ interface LineReaderOptions {
   readonly tooLong: (beginning: string) => void;
 }
 
-export interface LineReader {
-  accept(chunk: Buffer): void;
-  /** Passes on the last line, if it has no line end. */
-  end(): void;
-}
+export type LineReader = ReturnType<typeof createLineReader>;
 
 /**
  * Creates a reader that never buffers more than `maxLineBytes`. It removes a byte order mark
  * before the first line, as .NET and some PHP scripts write it.
  */
-export function createLineReader({ maxLineBytes, line, tooLong }: LineReaderOptions): LineReader {
+export function createLineReader({ maxLineBytes, line, tooLong }: LineReaderOptions) {
   let parts: Buffer[] = [];
   let size = 0;
   let isDropping = false;
@@ -53,7 +49,7 @@ export function createLineReader({ maxLineBytes, line, tooLong }: LineReaderOpti
   }
 
   return {
-    accept(chunk) {
+    accept(chunk: Buffer): void {
       let start = 0;
       for (let end = chunk.indexOf(lineEnd); end !== -1; end = chunk.indexOf(lineEnd, start)) {
         keep(chunk.subarray(start, end));
@@ -62,6 +58,7 @@ export function createLineReader({ maxLineBytes, line, tooLong }: LineReaderOpti
       }
       keep(chunk.subarray(start));
     },
+    /** Passes on the last line, if it has no line end. */
     end: finish,
   };
 }

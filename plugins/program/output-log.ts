@@ -28,73 +28,84 @@ interface OutputLogOptions {
 }
 
 /** Log of everything the program writes besides valid messages. */
-export interface OutputLog {
-  stderrLine(text: string): void;
-  /** Logs a stdout line that is not a message. The first one comes with an explanation. */
-  invalidLine(text: string, reason: string): void;
-  /** Logs that a message of the program has no effect. */
-  readonly warn: Log["warn"];
-  /** Number of those lines since the start of the process. */
-  invalidLines(): number;
-  /** Counts from zero for a new process. */
-  processStarted(): void;
-  /** The latest stderr lines, oldest first. */
-  recent(): readonly StderrLine[];
-}
-
-export function createOutputLog({ clock, log, redact }: OutputLogOptions): OutputLog {
+export class OutputLog {
+  private readonly options: OutputLogOptions;
   /** Raw lines. They are cleaned only when read or logged, so that a flood costs little. */
-  const recent: { readonly at: number; readonly text: string }[] = [];
-  const clean = (text: string): string => redact(plainText(text));
-  let tokens = burst;
-  let filledAt = clock.now();
-  let droppedLines = 0;
-  let wasExplained = false;
-  let invalidLines = 0;
+  private readonly stderrLines: StderrLine[] = [];
+  private tokens = burst;
+  private filledAt: number;
+  private droppedLines = 0;
+  private wasExplained = false;
+  private invalidCount = 0;
 
-  function mayWrite(): boolean {
-    const now = clock.now();
-    tokens = Math.min(burst, tokens + (Math.max(0, now - filledAt) / 1_000) * linesPerSecond);
-    filledAt = now;
-    if (tokens < 1) {
-      droppedLines += 1;
-      return false;
-    }
-    tokens -= 1;
-    if (droppedLines > 0)
-      log.warn(
-        { lines: droppedLines },
-        "the program writes more lines than the log accepts; some were left out",
-      );
-    droppedLines = 0;
-    return true;
+  constructor(options: OutputLogOptions) {
+    this.options = options;
+    this.filledAt = options.clock.now();
   }
 
-  return {
-    stderrLine(text) {
-      recent.push({ at: clock.now(), text });
-      if (recent.length > keptStderrLines) recent.shift();
-      if (mayWrite()) log.info({ stream: "stderr" }, clean(text));
-    },
-    invalidLine(text, reason) {
-      invalidLines += 1;
-      if (!wasExplained) {
-        wasExplained = true;
-        log.warn(
-          { reason, example: exampleLine },
-          "the program writes lines to standard output that are not messages. Write one JSON " +
-            "object per line, as in the example (docs/programs.md), and log to standard error",
-        );
-      }
-      if (mayWrite()) log.info({ stream: "stdout", reason }, clean(text));
-    },
-    warn(fields, text) {
-      if (mayWrite()) log.warn(fields, text);
-    },
-    invalidLines: () => invalidLines,
-    processStarted() {
-      invalidLines = 0;
-    },
-    recent: () => recent.map(({ at, text }) => ({ at, text: clean(text) })),
-  };
+  stderrLine(text: string): void {
+    const { clock, log } = this.options;
+    this.stderrLines.push({ at: clock.now(), text });
+    if (this.stderrLines.length > keptStderrLines) this.stderrLines.shift();
+    if (this.mayWrite()) log.info({ stream: "stderr" }, this.clean(text));
+  }
+
+  /** Logs a stdout line that is not a message. The first one comes with an explanation. */
+  invalidLine(text: string, reason: string): void {
+    const { log } = this.options;
+    this.invalidCount += 1;
+    if (!this.wasExplained) {
+      this.wasExplained = true;
+      log.warn(
+        { reason, example: exampleLine },
+        "the program writes lines to standard output that are not messages. Write one JSON " +
+          "object per line, as in the example (docs/programs.md), and log to standard error",
+      );
+    }
+    if (this.mayWrite()) log.info({ stream: "stdout", reason }, this.clean(text));
+  }
+
+  /** Logs that a message of the program has no effect. */
+  warn(fields: object, text: string): void {
+    if (this.mayWrite()) this.options.log.warn(fields, text);
+  }
+
+  /** Number of invalid lines since the start of the process. */
+  invalidLines(): number {
+    return this.invalidCount;
+  }
+
+  /** Counts from zero for a new process. */
+  processStarted(): void {
+    this.invalidCount = 0;
+  }
+
+  /** The latest stderr lines, oldest first. */
+  recent(): readonly StderrLine[] {
+    return this.stderrLines.map(({ at, text }) => ({ at, text: this.clean(text) }));
+  }
+
+  private clean(text: string): string {
+    return this.options.redact(plainText(text));
+  }
+
+  private mayWrite(): boolean {
+    const { clock, log } = this.options;
+    const now = clock.now();
+    const elapsedS = Math.max(0, now - this.filledAt) / 1_000;
+    this.tokens = Math.min(burst, this.tokens + elapsedS * linesPerSecond);
+    this.filledAt = now;
+    if (this.tokens < 1) {
+      this.droppedLines += 1;
+      return false;
+    }
+    this.tokens -= 1;
+    if (this.droppedLines > 0)
+      log.warn(
+        { lines: this.droppedLines },
+        "the program writes more lines than the log accepts; some were left out",
+      );
+    this.droppedLines = 0;
+    return true;
+  }
 }

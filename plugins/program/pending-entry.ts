@@ -3,30 +3,9 @@ import type { Release } from "../../kernel/index.ts";
 import type { Message } from "../channels/index.ts";
 import type { MessageFiles } from "./message-media.ts";
 
-/** A message that the program has not finished. */
-export interface PendingMessage {
-  /** Identifier for the program. Unique while this process lives. */
-  readonly id: string;
-  readonly message: Message;
-  /** True after a client stopped the message. Lines about it are dropped. */
-  readonly isStopped: boolean;
-  /** Records that the program accepted the message. The next one of the session may follow. */
-  accept(): void;
-  /** Records that the reply is being sent. From now on the channel decides the outcome. */
-  startReply(): void;
-  finish(): void;
-  fail(error: Error): void;
-  /** Fails the message, unless its reply is being sent. */
-  reject(error: Error): void;
-  /** Restarts the timeout after activity on this message. */
-  touch(): void;
-  /** Pauses the timeout while a person is asked. @returns A function that ends the pause. */
-  hold(): Release;
-}
-
 export type PendingOutcome = "answered" | "failed" | "stopped";
 
-interface PendingEntryOwner {
+interface PendingMessageOwner {
   readonly leaveSession: () => void;
   /** @returns False if the message was settled before. */
   readonly settle: (outcome: PendingOutcome) => boolean;
@@ -36,34 +15,39 @@ interface PendingEntryOwner {
   readonly reject: (error: Error) => void;
 }
 
-export class PendingEntry implements PendingMessage {
+/** A message that the program has not finished. */
+export class PendingMessage {
+  /** Identifier for the program. Unique while this process lives. */
   readonly id: string;
   readonly message: Message;
   /** True while this message is the current one of its session. */
   isCurrent = false;
   isWritten = false;
   isReplying = false;
+  /** True after a client stopped the message. Lines about it are dropped. */
   isStopped = false;
   /** The id of the person who stopped it. */
   stoppedBy: string | undefined;
   /** The stored files of the message, once they were found. */
   files: MessageFiles | undefined;
-  private readonly owner: PendingEntryOwner;
+  private readonly owner: PendingMessageOwner;
   private cancelTimeout: Release | undefined;
   /** Open questions about this message. */
   private holds = 0;
 
-  constructor(id: string, message: Message, owner: PendingEntryOwner) {
+  constructor(id: string, message: Message, owner: PendingMessageOwner) {
     this.id = id;
     this.message = message;
     this.owner = owner;
   }
 
+  /** Records that the program accepted the message. The next one of the session may follow. */
   accept(): void {
     this.message.accept();
     this.leaveSession();
   }
 
+  /** Records that the reply is being sent. From now on the channel decides the outcome. */
   startReply(): void {
     this.isReplying = true;
     this.cancelTimeout?.();
@@ -79,6 +63,7 @@ export class PendingEntry implements PendingMessage {
     this.leaveSession();
   }
 
+  /** Fails the message, unless its reply is being sent. */
   reject(error: Error): void {
     if (!this.isReplying) this.fail(error);
   }
@@ -97,6 +82,7 @@ export class PendingEntry implements PendingMessage {
     this.owner.leaveSession();
   }
 
+  /** Restarts the timeout after activity on this message. */
   touch(): void {
     if (this.isReplying || this.isStopped || this.holds > 0) return;
     const cancel = this.owner.startTimeout();
@@ -105,6 +91,7 @@ export class PendingEntry implements PendingMessage {
     this.cancelTimeout = cancel;
   }
 
+  /** Pauses the timeout while a person is asked. @returns A function that ends the pause. */
   hold(): Release {
     this.cancelTimeout?.();
     this.cancelTimeout = undefined;

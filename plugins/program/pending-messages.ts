@@ -2,11 +2,11 @@
 import type { Release } from "../../kernel/index.ts";
 import type { Address, Message } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
-import { PendingEntry, type PendingMessage, type PendingOutcome } from "./pending-entry.ts";
+import { PendingMessage, type PendingOutcome } from "./pending-entry.ts";
 import type { MessageFiles } from "./message-media.ts";
 import type { ProgramProcess } from "./process.ts";
 import { encodeMessage, encodeStop } from "./protocol.ts";
-import { createHangDetector, type HangDetector } from "./supervisor.ts";
+import { createHangDetector } from "./supervisor.ts";
 
 /** Finished messages that later lines of the program may still name. */
 const maxRemembered = 1_024;
@@ -25,10 +25,8 @@ interface PendingMessagesOptions {
   readonly closeAnswer: (request: PendingMessage) => Promise<void>;
   /** Finds the stored files of a message. Undefined without any. Never rejects. */
   readonly findFiles: (message: Message) => Promise<MessageFiles> | undefined;
-  /** @returns True if the program said that it reads files from paths. */
-  readonly knowsMedia: () => boolean;
-  /** @returns True if the program said that it handles `message.stop`. */
-  readonly knowsStop: () => boolean;
+  /** @returns True if the program said that it can do this: `stop`, or `media` from paths. */
+  readonly can: (name: string) => boolean;
   /** @returns True while the program waits for the answer to a question. */
   readonly isAsking: () => boolean;
   /** @returns Why the program cannot receive messages now or soon, or undefined if it can. */
@@ -60,14 +58,14 @@ interface LineAddress {
  */
 export class PendingMessages {
   private readonly options: PendingMessagesOptions;
-  private readonly hangDetector: HangDetector;
-  private readonly live = new Map<string, PendingEntry>();
+  private readonly hangDetector: ReturnType<typeof createHangDetector>;
+  private readonly live = new Map<string, PendingMessage>();
   private readonly finished = new Map<string, FinishedMessage>();
   /** Session -> messages that wait for the current one of the session. */
-  private readonly sessionQueues = new Map<string, PendingEntry[]>();
-  private readonly ready: PendingEntry[] = [];
+  private readonly sessionQueues = new Map<string, PendingMessage[]>();
+  private readonly ready: PendingMessage[] = [];
   /** Current messages of their session whose files are being found. */
-  private readonly preparing = new Set<PendingEntry>();
+  private readonly preparing = new Set<PendingMessage>();
   /** Stopped messages that the program has not ended in time. */
   private readonly ignoredStops = new Set<string>();
   private count = 0;
@@ -83,7 +81,7 @@ export class PendingMessages {
     const session = toKey(message);
     const { closeAnswer } = this.options;
     return new Promise((resolve, reject) => {
-      const entry = new PendingEntry(String((this.count += 1)), message, {
+      const entry = new PendingMessage(String((this.count += 1)), message, {
         leaveSession: () => this.leaveSession(session),
         settle: (outcome) => this.settle(entry, outcome),
         startTimeout: () => this.startTimeout(entry),
@@ -239,7 +237,7 @@ export class PendingMessages {
   }
 
   /** Makes a message the current one of its session. */
-  private begin(entry: PendingEntry): void {
+  private begin(entry: PendingMessage): void {
     entry.isCurrent = true;
     this.live.set(entry.id, entry);
     const reason = this.options.downReason();
@@ -255,9 +253,9 @@ export class PendingMessages {
     });
   }
 
-  private makeReady(entry: PendingEntry): void {
+  private makeReady(entry: PendingMessage): void {
     // The answers to questions of earlier programs come first.
-    const isLater = (other: PendingEntry): boolean => other.message.answer === undefined;
+    const isLater = (other: PendingMessage): boolean => other.message.answer === undefined;
     const at = entry.message.answer ? this.ready.findIndex(isLater) : -1;
     this.ready.splice(at === -1 ? this.ready.length : at, 0, entry);
     this.write();
@@ -269,7 +267,7 @@ export class PendingMessages {
       const entry = this.ready.shift()!;
       entry.isWritten = true;
       entry.touch();
-      const form = { files: entry.files, knowsMedia: this.options.knowsMedia() };
+      const form = { files: entry.files, knowsMedia: this.options.can("media") };
       this.isFull = !program.write(encodeMessage(entry.id, entry.message, form));
     }
   }
@@ -278,13 +276,13 @@ export class PendingMessages {
    * The line is written even to a full pipe: it must precede the next message of the session. A
    * program that has not announced that it knows the line might fail on it.
    */
-  private stopWritten(entry: PendingEntry, by: string | undefined): void {
+  private stopWritten(entry: PendingMessage, by: string | undefined): void {
     entry.stop(by);
-    if (this.options.knowsStop()) this.writeStop(entry);
+    if (this.options.can("stop")) this.writeStop(entry);
     entry.leaveSession();
   }
 
-  private writeStop({ id, message, stoppedBy, isReplying }: PendingEntry): void {
+  private writeStop({ id, message, stoppedBy, isReplying }: PendingMessage): void {
     if (!isReplying) this.writeLine(encodeStop(id, message, stoppedBy));
   }
 
@@ -295,7 +293,7 @@ export class PendingMessages {
   }
 
   /** @returns False if the message was settled before. */
-  private settle(entry: PendingEntry, outcome: PendingOutcome): boolean {
+  private settle(entry: PendingMessage, outcome: PendingOutcome): boolean {
     if (outcome === "failed") this.removeFromReady(entry);
     if (!this.live.delete(entry.id)) {
       this.endedLate(entry.id);
@@ -309,13 +307,13 @@ export class PendingMessages {
     return true;
   }
 
-  private removeFromReady(entry: PendingEntry): void {
+  private removeFromReady(entry: PendingMessage): void {
     this.preparing.delete(entry);
     const index = this.ready.indexOf(entry);
     if (index !== -1) this.ready.splice(index, 1);
   }
 
-  private startTimeout(entry: PendingEntry): Release | undefined {
+  private startTimeout(entry: PendingMessage): Release | undefined {
     const { timeoutS, after } = this.options;
     if (timeoutS === 0 || !this.live.has(entry.id)) return undefined;
     const round = this.hangDetector.currentRound();

@@ -1,7 +1,7 @@
 // Format of the lines that a program reads and writes: Pico frames, in which `request_id` names
 // the message that a line of the program refers to. Unknown keys are ignored.
 import * as z from "zod";
-import { defined } from "../../lib/util.ts";
+import { defined, isObject } from "../../lib/util.ts";
 import type {
   ContextUsage,
   EndOptions,
@@ -307,8 +307,6 @@ interface MediaForm {
   readonly knowsMedia: boolean;
 }
 
-const inlineOnly: MediaForm = { knowsMedia: false };
-
 function mediaFields(media: readonly Media[], { files, knowsMedia }: MediaForm): object {
   if (media.length === 0) return {};
   return { media: toProgramMedia(media, files, knowsMedia), ...mediaNames(media) };
@@ -357,7 +355,7 @@ const toolFields = ({ tools, toolChoice, toolResults }: Message): object => ({
 });
 
 /** @returns The message as a line for the program, which refers to it by `id`. */
-export function encodeMessage(id: string, message: Message, form: MediaForm = inlineOnly): string {
+export function encodeMessage(id: string, message: Message, form: MediaForm): string {
   const { channel, session, at, content, media, sender, hops } = message;
   const { replaces, protocol, previous = [], metadata, answer } = message;
   return encodeLine({
@@ -403,11 +401,6 @@ export interface IntendedTarget {
   readonly message?: string | undefined;
 }
 
-type FieldMap = Readonly<Record<string, unknown>>;
-const asFields = (value: unknown): FieldMap | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as FieldMap)
-    : undefined;
 /** Accepts a number too, because programs often write identifiers as numbers. */
 const toName = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) : undefined;
@@ -426,9 +419,9 @@ const replyTypes: readonly unknown[] = [
  * lines that do not complete a reply, such as updates, thoughts and placeholders.
  */
 export function intendedTarget(value: unknown): IntendedTarget {
-  const line = asFields(value);
-  if (!line || !replyTypes.includes(line["type"])) return {};
-  const payload = asFields(line["payload"]) ?? line;
+  if (!isObject(value) || !replyTypes.includes(value["type"])) return {};
+  const line = value;
+  const payload = isObject(line["payload"]) ? line["payload"] : line;
   const isIncomplete = payload["final"] === false || payload["placeholder"] === true;
   if (payload["kind"] !== undefined || isIncomplete) return {};
   if (line["type"] === "message.ack" && payload["final"] === undefined) return {};

@@ -3,20 +3,17 @@ import { codeOf, type Log } from "../../kernel/index.ts";
 import { defined } from "../../lib/util.ts";
 import type { Address, Channels, QuestionInput, QuestionResult } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
-import type { PendingMessage } from "./pending-entry.ts";
 import type { PendingMessages } from "./pending-messages.ts";
 import { encodeLine, type AskFrame, type WithdrawFrame } from "./protocol.ts";
-import type { SendQueue } from "./reply-order.ts";
+import type { Replies } from "./replies.ts";
 
 interface ProgramQuestionsOptions {
   readonly channels: Channels;
   readonly pendingMessages: PendingMessages;
   readonly log: Pick<Log, "warn">;
-  readonly enqueue: SendQueue;
+  readonly replies: Pick<Replies, "enqueue" | "closeTexts">;
   /** Seconds after which each question expires; 0 = when the program says. */
   readonly maxS: number;
-  /** Ends the open texts of an answer: a question follows what the program wrote before. */
-  readonly closeTexts: (request: PendingMessage) => void;
 }
 
 interface AskedQuestion {
@@ -54,7 +51,7 @@ export class ProgramQuestions {
   }
 
   ask({ channel = "pico", session_id: session, payload }: AskFrame): void {
-    const { pendingMessages, enqueue, closeTexts } = this.options;
+    const { pendingMessages, replies } = this.options;
     const { message_id: name, request_id: requestId, ...fields } = payload;
     const request = requestId === undefined ? undefined : pendingMessages.find(requestId);
     if (requestId !== undefined && !request) {
@@ -80,14 +77,14 @@ export class ProgramQuestions {
     else this.asked.set(name, question);
     const release = isDurable ? undefined : request?.hold();
     request?.touch();
-    if (request) closeTexts(request);
+    if (request) replies.closeTexts(request);
     const settle = (write: () => void): void => {
       if (this.asked.get(name) === question) this.asked.delete(name);
       release?.();
       if (!question.isOrphan) write();
     };
     // The queue continues as soon as the question is on its way.
-    void enqueue(to, () => {
+    void replies.enqueue(to, () => {
       const result = request ? request.message.ask(input) : this.options.channels.ask(to, input);
       result.then(
         (settled) => settle(() => this.settled(name, to, settled)),

@@ -18,15 +18,19 @@ import {
   type MessagePayload,
 } from "./protocol.ts";
 import { createSendQueue, type SendQueue } from "./reply-order.ts";
-import { DroppedLines, findTarget, type FrameAddress, type ReplyTarget } from "./reply-target.ts";
-import { SentMessages, type SentMessage } from "./sent-messages.ts";
+import { DroppedLines, SentMessages, type ReplyTarget, type SentMessage } from "./sent-messages.ts";
 import { mergeCalls, toToolCall } from "./tool-call.ts";
-import { createTypingState, type TypingState } from "./typing-state.ts";
+import { createTypingState } from "./typing-state.ts";
 
 /** Errors of a channel that repeating the send cannot fix: the message itself is at fault. */
 const permanentCodes = ["too_large", "unsupported"];
 /** A longer text exceeds the limit of a message in any case. */
 const maxTextLength = 512 * 1_024;
+
+interface FrameAddress {
+  readonly channel?: string | undefined;
+  readonly session_id?: string | undefined;
+}
 
 interface RepliesOptions {
   readonly channels: Channels;
@@ -48,7 +52,7 @@ export class Replies {
   private readonly dropped = new DroppedLines();
   /** Runs the sends of a session in order. */
   readonly enqueue: SendQueue;
-  private readonly typing: TypingState;
+  private readonly typing: ReturnType<typeof createTypingState>;
   /** The latest unknown `message_id` of an update. */
   private lastUnknown: string | undefined;
 
@@ -150,12 +154,30 @@ export class Replies {
     this.typing.clear();
   }
 
+  /** @returns The session of the message that a frame refers to, or the session it names. */
   private findTarget(
     frame: MessageFrame,
-    address: FrameAddress,
+    { channel = "pico", session_id: session }: FrameAddress,
     requestId?: string,
   ): ReplyTarget | undefined {
-    return findTarget({ ...this.options, dropped: this.dropped }, frame, address, requestId);
+    const { pendingMessages, log, hasParts } = this.options;
+    if (requestId !== undefined) {
+      const request = pendingMessages.find(requestId);
+      if (request) return { request, address: request.message };
+      const { outcome, address } = pendingMessages.findFinished(requestId) ?? {};
+      if (outcome === "answered" && address) return { request: undefined, address };
+      if (outcome === "stopped") {
+        this.dropped.add(frame.type === "message.create" ? frame.payload.message_id : undefined);
+        if (endsReply(frame, hasParts())) pendingMessages.endedLate(requestId);
+        return undefined;
+      }
+      const text = "the program replied to an unknown message or to one that has failed";
+      log.warn({ request_id: requestId }, text);
+      return undefined;
+    }
+    if (session !== undefined) return { request: undefined, address: { channel, session } };
+    log.warn({}, 'the program named neither "request_id" nor "session_id"');
+    return undefined;
   }
 
   /** Ends a reply without a further message, after its earlier ones. */

@@ -4,12 +4,56 @@ import type { Address, Channels, OutboundMessage, Receipt, ToolCall } from "../c
 import type { AnswerFiles } from "./answer-files.ts";
 import type { PendingMessage } from "./pending-entry.ts";
 import type { SendQueue } from "./reply-order.ts";
-import type { DroppedLines, ReplyTarget } from "./reply-target.ts";
 
 /** Time between two updates of a message; at most nine per second. */
 const updateIntervalMs = 112;
 /** Messages of the program that it may still update. */
 const maxMessages = 4_096;
+
+/** Names that are remembered, so that later lines about them are dropped silently. */
+const maxNames = 4_096;
+
+/** Lines about stopped messages. */
+export class DroppedLines {
+  /** Names of messages that were never sent, because their request was stopped before. */
+  private readonly names = new Set<string>();
+  private total = 0;
+
+  count(): number {
+    return this.total;
+  }
+
+  /** Counts a line. `name`: the message that it would have created. */
+  add(name?: string): void {
+    this.total += 1;
+    if (name !== undefined) this.remember(name);
+  }
+
+  /** Drops later updates of this name. */
+  remember(name: string): void {
+    this.names.add(name);
+    if (this.names.size > maxNames) this.names.delete(this.names.keys().next().value!);
+  }
+
+  has(name: string): boolean {
+    return this.names.has(name);
+  }
+
+  /** The program uses the name for a new message. */
+  forget(name: string): void {
+    this.names.delete(name);
+  }
+
+  clear(): void {
+    this.names.clear();
+  }
+}
+
+/** The session of a line, and the message that it refers to. */
+export interface ReplyTarget {
+  readonly request: PendingMessage | undefined;
+  readonly address: Address;
+}
 
 /** The `message_id` of the program, or a symbol without one. */
 type MessageKey = string | symbol;

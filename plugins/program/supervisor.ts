@@ -8,7 +8,7 @@ import {
   type ProcessOutput,
   type ProgramProcess,
 } from "./process.ts";
-import type { ProgramState } from "./service.ts";
+import type { ProgramState, ProgramStatus } from "./service.ts";
 
 const minBackoffMs = 500;
 const maxBackoffMs = 30_000;
@@ -28,18 +28,19 @@ interface SupervisorOptions {
   readonly ended: (how: string, isDown: boolean) => void;
 }
 
+type SupervisorStatus = Pick<
+  ProgramStatus,
+  "state" | "since" | "restarts" | "restartsByOwner" | "lastEnd"
+>;
+
 /** Restarts the program after a pause that doubles up to 30 s, with jitter. */
 export class Supervisor {
   private readonly options: SupervisorOptions;
   private guard: ProcessGuard | undefined;
   private programProcess: ProgramProcess | undefined;
-  private currentState: ProgramState = "stopped";
-  private stateSince: number;
-  private restartCount = 0;
-  private ownerRestartCount = 0;
+  private readonly facts: { -readonly [K in keyof SupervisorStatus]: SupervisorStatus[K] };
   /** Exits since the program was last stable. */
   private failures = 0;
-  private lastExit: string | undefined;
   /** True if this process is restarted whatever the setting says. */
   private mustRestart = false;
   /** True if the owner asked for the next start. */
@@ -50,7 +51,8 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.options = options;
-    this.stateSince = options.scope.clock.now();
+    const since = options.scope.clock.now();
+    this.facts = { state: "stopped", since, restarts: 0, restartsByOwner: 0 };
   }
 
   start(): void {
@@ -68,7 +70,7 @@ export class Supervisor {
   /** Stops a program that has stopped responding; it is restarted unless `restart` is `never`. */
   restartHung(reason: string): void {
     const { restart, scope } = this.options;
-    if (restart === "never" || this.currentState !== "running") return;
+    if (restart === "never" || this.facts.state !== "running") return;
     if (!this.programProcess?.acceptsInput()) return;
     this.mustRestart = true;
     scope.log.warn({ pid: this.programProcess.pid }, `restarting the program: ${reason}`);
@@ -81,9 +83,9 @@ export class Supervisor {
    * @returns False if the kernel is stopping or the process is already ending.
    */
   restart(): boolean {
-    if (this.currentState === "stopped") return false;
+    if (this.facts.state === "stopped") return false;
     this.failures = 0;
-    if (this.currentState === "running") {
+    if (this.facts.state === "running") {
       if (!this.programProcess?.acceptsInput()) return false;
       this.mustRestart = true;
       this.isAskedFor = true;
@@ -116,37 +118,22 @@ export class Supervisor {
 
   /** @returns The program while it accepts lines. */
   running(): ProgramProcess | undefined {
-    return this.currentState === "running" ? this.programProcess : undefined;
+    return this.facts.state === "running" ? this.programProcess : undefined;
   }
 
-  state(): ProgramState {
-    return this.currentState;
-  }
-
-  since(): number {
-    return this.stateSince;
-  }
-
-  restarts(): number {
-    return this.restartCount;
-  }
-
-  restartsByOwner(): number {
-    return this.ownerRestartCount;
-  }
-
-  lastEnd(): string | undefined {
-    return this.lastExit;
+  status(): SupervisorStatus {
+    return this.facts;
   }
 
   /** @returns True if the program failed again right after a restart, or is not restarted. */
   isDown(): boolean {
-    return this.currentState === "ended" || (this.currentState === "waiting" && this.failures > 1);
+    const { state } = this.facts;
+    return state === "ended" || (state === "waiting" && this.failures > 1);
   }
 
   private enter(state: ProgramState): void {
-    this.currentState = state;
-    this.stateSince = this.options.scope.clock.now();
+    this.facts.state = state;
+    this.facts.since = this.options.scope.clock.now();
   }
 
   private launch(): void {
@@ -173,9 +160,9 @@ export class Supervisor {
     const { scope, restart, ended } = this.options;
     this.cancelStable?.();
     this.programProcess = undefined;
-    this.lastExit = how;
+    this.facts.lastEnd = how;
     this.guard?.watch(undefined);
-    if (this.currentState === "stopped") {
+    if (this.facts.state === "stopped") {
       // Channels reject the messages that were not written; their clients may send them again.
       ended(how, false);
       return this.resolveStop();
@@ -204,8 +191,8 @@ export class Supervisor {
 
   private relaunch(): void {
     this.cancelRestart = undefined;
-    this.restartCount += 1;
-    if (this.isAskedFor) this.ownerRestartCount += 1;
+    this.facts.restarts += 1;
+    if (this.isAskedFor) this.facts.restartsByOwner += 1;
     this.isAskedFor = false;
     this.launch();
   }
@@ -219,34 +206,27 @@ const maxTimeoutsInRow = 3;
  * one before, and the program wrote nothing in that time, not even to standard error. A program
  * that has written nothing since its start may still be loading and does not count as hung.
  */
-export interface HangDetector {
-  /** @returns The round in which a message starts to wait, for `timedOut`. */
-  currentRound(): number;
-  timedOut(round: number): void;
-  outputReceived(): void;
-  /** Starts again for a new process. */
-  reset(): void;
-}
-
-export function createHangDetector(onHung: (reason: string) => void): HangDetector {
+export function createHangDetector(onHung: (reason: string) => void) {
   let currentRound = 0;
   let timeouts = 0;
   let hasWritten = false;
 
   return {
+    /** @returns The round in which a message starts to wait, for `timedOut`. */
     currentRound: () => currentRound,
-    timedOut(round) {
+    timedOut(round: number): void {
       if (round !== currentRound || !hasWritten) return;
       currentRound += 1;
       timeouts += 1;
       if (timeouts === maxTimeoutsInRow)
         onHung(`it did not respond to ${maxTimeoutsInRow} messages in a row`);
     },
-    outputReceived() {
+    outputReceived(): void {
       hasWritten = true;
       timeouts = 0;
     },
-    reset() {
+    /** Starts again for a new process. */
+    reset(): void {
       hasWritten = false;
       timeouts = 0;
     },

@@ -5,18 +5,10 @@ import type { Address } from "../channels/index.ts";
 const maxTypingSessions = 1_024;
 
 /** The sessions in which the program shows a typing indicator. */
-export interface TypingState {
-  set(address: Address, on: boolean): void;
-  /** Removes the indicator of one session, if the program shows one. */
-  hide(address: Address): void;
-  /** Removes all typing indicators. */
-  clear(): void;
-}
-
-export function createTypingState(show: (address: Address, on: boolean) => void): TypingState {
+export function createTypingState(show: (address: Address, on: boolean) => void) {
   const active = new Map<string, Address>();
   return {
-    set(address, on) {
+    set(address: Address, on: boolean): void {
       const key = `${address.channel}\0${address.session}`;
       active.delete(key);
       if (on) active.set(key, address);
@@ -26,10 +18,12 @@ export function createTypingState(show: (address: Address, on: boolean) => void)
       active.delete(oldest[0]);
       show(oldest[1], false);
     },
-    hide(address) {
+    /** Removes the indicator of one session, if the program shows one. */
+    hide(address: Address): void {
       if (active.delete(`${address.channel}\0${address.session}`)) show(address, false);
     },
-    clear() {
+    /** Removes all typing indicators. */
+    clear(): void {
       for (const address of active.values()) show(address, false);
       active.clear();
     },

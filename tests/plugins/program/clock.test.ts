@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { createCapturedLog, createStoppedClock } from "../../../kernel/testing.ts";
-import { createOutputLog } from "../../../plugins/program/output-log.ts";
+import { OutputLog } from "../../../plugins/program/output-log.ts";
 
-describe("createOutputLog", () => {
+describe("OutputLog", () => {
   test("keeps logging after the clock is set back", () => {
     let now = 3_600_000;
     const clock = { ...createStoppedClock(), now: () => now };
     const { log, lines } = createCapturedLog();
-    const outputLog = createOutputLog({ clock, log, redact: (text) => text });
+    const outputLog = new OutputLog({ clock, log, redact: (text) => text });
     outputLog.stderrLine("before");
     now = 0;
     outputLog.stderrLine("after");

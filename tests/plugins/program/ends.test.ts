@@ -68,8 +68,7 @@ describe("PendingMessages", () => {
       isAsking: () => false,
       hung: () => undefined,
       findFiles: () => undefined,
-      knowsMedia: () => false,
-      knowsStop: () => false,
+      can: () => false,
       stopTimeoutsChanged: () => undefined,
     });
     const { message } = createSampleChannel();
