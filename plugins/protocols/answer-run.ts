@@ -72,7 +72,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     this.options = options;
   }
 
-  /** Copies the answer so far, as a reader with `skipsSent` is expected to have it. */
+  /** Copies the answer so far, as a reader that begins at `markOf` it is expected to have it. */
   present(): readonly RunMessage[] {
     return this.messages.map((message) => {
       const { text, isClosed } = message;
@@ -101,7 +101,11 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     if (message.toolCalls) this.setCalls(known, message);
     if (message.kind === "plan") known.plan = message.entries ?? known.plan ?? [];
     if (known.isClosed) return this.changed();
-    if (known.plan) return this.closePlan(known);
+    if (known.plan) {
+      // Clients of a protocol see the entries alone. An update still replaces them.
+      known.isClosed = true;
+      return this.changed();
+    }
     this.setText(known, message.content);
     this.setQuestion(known, message);
     if (message.attachments) known.media = message.attachments;
@@ -155,12 +159,6 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   private withError(end: AnswerEnd): RunEnd {
     const { error, model } = this;
     return { ...(model !== undefined && { model }), ...end, ...(error !== undefined && { error }) };
-  }
-
-  /** Clients of a protocol see the entries alone. An update still replaces them. */
-  private closePlan(known: RunMessage): void {
-    known.isClosed = true;
-    this.changed();
   }
 
   private add(id: string, { kind }: OutboundMessage): RunMessage {

@@ -18,6 +18,8 @@ export type RunEnd = AnswerEnd & {
   /** Calls that the client must run, after a completed answer. */
   readonly calls?: readonly ToolCall[];
 };
+/** The end of a response whose answer continues, or that has none. */
+export const openEnd = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
 export type TextKind = "text" | "thought";
 
 /** How a reader follows an answer. */
@@ -27,8 +29,6 @@ export interface FollowOptions {
    * receive one message of each kind at a time, as a single text can show it.
    */
   readonly isParallel?: boolean;
-  /** True if the reader has the answer so far. It receives the growth only. */
-  readonly skipsSent?: boolean;
   /** True if the reader receives no thoughts. */
   readonly hidesThoughts?: boolean;
   /** The part of the answer that the reader has. It receives the rest only. */
@@ -178,8 +178,7 @@ export class Follower {
     this.run = run;
     this.reader = reader;
     this.options = options;
-    const mark = options.from ?? (options.skipsSent ? markOf(run.messages) : []);
-    for (const [id, progress] of mark) {
+    for (const [id, progress] of options.from ?? []) {
       for (const call of progress.calls) (this.calls ??= new CallLog()).add(id, call);
       this.progress.set(id, { ...progress });
     }

@@ -141,6 +141,7 @@ export async function startProtocol<C extends CommonConfig>(
   const runs = new Runs({
     channel,
     clock,
+    after: scope.after,
     log,
     calls,
     answerMs: () => config().answer_s * 1_000,

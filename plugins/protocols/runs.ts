@@ -18,6 +18,7 @@ const minActive = 256;
 interface RunsOptions {
   readonly channel: PicoProtocol;
   readonly clock: Clock;
+  readonly after: (ms: number, run: () => void) => Release;
   readonly log: Log;
   /** Records the tool calls that clients must run. */
   readonly calls: Pick<ClientCalls, "issue">;
@@ -102,9 +103,7 @@ export class Runs {
   private readonly kept = new Map<string, ActiveRun>();
   /** Session -> key of its latest answer in `kept`. */
   private readonly latestKeys = new Map<string, string>();
-  private readonly removals = new Map<string, unknown>();
-  /** Timers of the answers whose client will repeat its request. */
-  private readonly stops = new Set<unknown>();
+  private readonly removals = new Map<string, Release>();
 
   constructor(options: RunsOptions) {
     this.options = options;
@@ -189,7 +188,7 @@ export class Runs {
       state.isStopped = true;
       void channel.stop(request.session, request.id, client);
     };
-    const later = (call: () => void): void => this.callLater(call);
+    const { after } = this.options;
     return {
       run,
       accepted,
@@ -197,7 +196,7 @@ export class Runs {
         if (!isInside) return;
         isInside = false;
         state.readers -= 1;
-        if (stops === "later") later(stop);
+        if (stops === "later") after(repeatMs, stop);
         else if (stops) stop();
       },
       noteSeen: () => void (state.isSeen = true),
@@ -217,23 +216,18 @@ export class Runs {
   }
 
   close(): void {
-    const { clock } = this.options;
-    for (const timer of this.removals.values()) clock.clearTimeout(timer);
-    for (const timer of this.stops) clock.clearTimeout(timer);
-    this.removals.clear();
-    this.kept.clear();
-    this.latestKeys.clear();
+    for (const key of this.kept.keys()) this.forget(key);
   }
 
   private open(request: RunRequest, key: string, digest: string): ActiveRun {
-    const { channel, clock, answerMs } = this.options;
+    const { channel, clock, after, answerMs } = this.options;
     const { session, id, sender, isRepeatable, isExpendable } = request;
-    let timer: unknown;
+    let cancelTimeout: Release | undefined;
     let entry: ActiveRun | undefined;
     let unsubscribe: Release | undefined;
     const state = { readers: 0, endedAt: undefined, isSeen: false, isStopped: false } as RunState;
     const onOver = ({ error }: RunEnd): void => {
-      clock.clearTimeout(timer);
+      cancelTimeout?.();
       unsubscribe?.();
       this.active.delete(run);
       state.endedAt = clock.monotonic();
@@ -242,8 +236,8 @@ export class Runs {
     };
     // The time that people need for questions does not count.
     const onAsking = (isAsking: boolean): void => {
-      clock.clearTimeout(timer);
-      if (!isAsking && !run.end) timer = clock.setTimeout(onTimeout, answerMs());
+      cancelTimeout?.();
+      if (!isAsking && !run.end) cancelTimeout = after(answerMs(), onTimeout);
       if (isAsking && entry && !this.kept.has(key)) this.keep(key, entry);
     };
     const run = new AnswerRun(id, onOver, {
@@ -262,7 +256,7 @@ export class Runs {
       run.fail(refuse("no_answer", message, { headers: { "x-should-retry": "false" } }));
       void channel.stop(session, id, sender);
     };
-    timer = clock.setTimeout(onTimeout, answerMs());
+    cancelTimeout = after(answerMs(), onTimeout);
     const accepted = this.deliver(request, run);
     entry = { run, accepted, digest, request: { session, id, isExpendable }, state };
     if (isRepeatable || run.isAsking) this.keep(key, entry);
@@ -294,22 +288,16 @@ export class Runs {
     if (oldest !== undefined) this.forget(oldest);
   }
 
-  private callLater(call: () => void): void {
-    const timer = this.options.clock.setTimeout(() => {
-      this.stops.delete(timer);
-      call();
-    }, repeatMs);
-    this.stops.add(timer);
-  }
-
   private expire(key: string, ms: number): void {
     if (ms === 0) return this.forget(key);
-    const timer = this.options.clock.setTimeout(() => this.forget(key), ms);
-    this.removals.set(key, timer);
+    this.removals.set(
+      key,
+      this.options.after(ms, () => this.forget(key)),
+    );
   }
 
   private forget(key: string): void {
-    this.options.clock.clearTimeout(this.removals.get(key));
+    this.removals.get(key)?.();
     this.removals.delete(key);
     const session = this.kept.get(key)?.request.session;
     if (session !== undefined && this.latestKeys.get(session) === key)

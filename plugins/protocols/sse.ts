@@ -1,25 +1,18 @@
 // Writes server-sent events with comments during silence, and destroys sockets that take nothing.
 import type { ServerResponse } from "node:http";
-import type { Clock, Release } from "../../kernel/index.ts";
-import type { Http } from "../http/index.ts";
+import type { Release } from "../../kernel/index.ts";
 import { openEventStream } from "../http/kit.ts";
+import type { Protocol } from "./protocol.ts";
+import type { Call } from "./server.ts";
 
 const silenceMs = 15_000;
 const comment = ": \n\n";
 
-interface EventWriterOptions {
-  readonly response: ServerResponse;
-  readonly http: Pick<Http, "holdResponse">;
-  readonly clock: Clock;
-  /** Milliseconds without progress after which the socket is destroyed. */
-  readonly stallMs: () => number;
-  /** Called when the socket takes more. */
-  readonly onDrain: () => void;
-}
-
 /** One stream of events. It ends only by `end` or `destroy`. */
 export class EventWriter {
-  private readonly options: EventWriterOptions;
+  private readonly protocol: Protocol;
+  private readonly response: ServerResponse;
+  private readonly drained: () => void;
   /** Frees the memory of events that wait in the socket. */
   private readonly held: Release[] = [];
   private timer: unknown;
@@ -28,20 +21,30 @@ export class EventWriter {
   private stalledMs = 0;
   private queuedAtCheck = 0;
 
-  /** Sends the headers with no comment: go-openai takes one for the start of an error. */
-  constructor(options: EventWriterOptions, headers: Readonly<Record<string, string>>) {
-    this.options = options;
-    const { response } = options;
-    openEventStream(response, headers);
+  /**
+   * Sends the headers with no comment: go-openai takes one for the start of an error.
+   *
+   * @param drained - Called when the socket takes more.
+   */
+  constructor(
+    protocol: Protocol,
+    { response, cors }: Call,
+    headers: Readonly<Record<string, string>> = {},
+    drained: () => void = () => undefined,
+  ) {
+    this.protocol = protocol;
+    this.response = response;
+    this.drained = drained;
+    openEventStream(response, { ...cors, ...headers });
     response.on("drain", this.onDrain);
-    response.once("close", () => options.clock.clearTimeout(this.timer));
+    response.once("close", () => protocol.clock.clearTimeout(this.timer));
     response.flushHeaders();
     this.watch();
   }
 
   /** False while the socket has not taken what was written. */
   isWritable(): boolean {
-    return !this.isBlocked && !this.options.response.destroyed;
+    return !this.isBlocked && !this.response.destroyed;
   }
 
   /** Writes one event. `data` must not contain a line break. */
@@ -50,19 +53,19 @@ export class EventWriter {
   }
 
   end(): void {
-    const { response } = this.options;
+    const { response } = this;
     if (!response.writableEnded) response.end();
   }
 
   /** Breaks the connection, so that the client does not take the response as complete. */
   destroy(): void {
-    this.options.response.destroy();
+    this.response.destroy();
   }
 
   private write(text: string): void {
-    const { response } = this.options;
+    const { response } = this;
     if (response.destroyed || response.writableEnded) return;
-    const release = this.options.http.holdResponse(response, text.length);
+    const release = this.protocol.http.holdResponse(response, text.length);
     if (!release) return this.destroy(); // too many large events are unread
     this.held.push(release);
     this.isQuiet = false;
@@ -77,14 +80,15 @@ export class EventWriter {
   private readonly onDrain = (): void => {
     this.releaseHeld();
     this.isBlocked = false;
-    this.options.onDrain();
+    this.drained();
   };
 
   /** One timer for both tasks: a comment after silence, and the end of a stalled socket. */
   private watch(): void {
-    const { clock, response, stallMs } = this.options;
+    const { response, protocol } = this;
+    const stallMs = (): number => protocol.config().write_timeout * 1_000;
     const everyMs = Math.min(silenceMs, stallMs());
-    this.timer = clock.setTimeout(() => {
+    this.timer = protocol.clock.setTimeout(() => {
       const queued = response.socket?.writableLength ?? 0;
       const isStalled = queued > 0 && queued >= this.queuedAtCheck && this.queuedAtCheck > 0;
       this.stalledMs = isStalled ? this.stalledMs + everyMs : 0;

@@ -37,17 +37,6 @@ function lazyReader(open: () => RunReader, isWritable: () => boolean): RunReader
   };
 }
 
-/** Begins a response whose events the caller writes itself. */
-export function openEvents(
-  { clock, config, http }: Protocol,
-  { response, cors }: Call,
-  headers: Readonly<Record<string, string>> = {},
-  onDrain: () => void = () => undefined,
-): EventWriter {
-  const stallMs = (): number => config().write_timeout * 1_000;
-  return new EventWriter({ response, http, clock, stallMs, onDrain }, { ...cors, ...headers });
-}
-
 /** Streams an answer. Rejects with the error of the run if the response has not begun. */
 export function streamAnswer(
   protocol: Protocol,
@@ -63,7 +52,7 @@ export function streamAnswer(
     let timer: unknown = undefined;
     const begin = (): RunReader => {
       clock.clearTimeout(timer);
-      return (begun ??= open(openEvents(protocol, call, headers, () => follower.pump())));
+      return (begun ??= open(new EventWriter(protocol, call, headers, () => follower.pump())));
     };
     const leave = (): void => {
       clock.clearTimeout(timer);

@@ -12,12 +12,14 @@ import {
   stopAnswers,
   withBody,
 } from "../requests.ts";
-import { openEvents, streamAnswer } from "../stream.ts";
+import { streamAnswer } from "../stream.ts";
 import type { JoinedRun, KeptRun } from "../runs.ts";
 import type { Call, JsonReply, Route } from "../server.ts";
 import type { AgUiConfig } from "./config.ts";
 import { RunEvents, type Settled } from "./events.ts";
 import { parseInput, type RunInput } from "./input.ts";
+import { markOf, openEnd } from "../follower.ts";
+import { EventWriter } from "../sse.ts";
 
 const filePath = /^\/ag-ui\/files\/(m_[0-9a-f]{48})$/;
 const stopPath = /^\/ag-ui\/([^/]+)\/stop$/;
@@ -104,7 +106,7 @@ export class RunRoutes {
     try {
       return await streamAnswer(this.protocol, call, joined, {
         isParallel: true,
-        skipsSent: isJoined,
+        from: isJoined ? markOf(joined.run.messages) : undefined,
         endsOn: () => true,
         open: (events) =>
           new RunEvents(events, input, { fileUrl: this.protocol.fileUrl, present, settled }),
@@ -119,13 +121,9 @@ export class RunRoutes {
 
   /** Replies to a request without a new message and without an answer in progress. */
   private repeat(call: Call, input: RunInput, settled: Settled): undefined {
-    const events = openEvents(this.protocol, call);
+    const events = new EventWriter(this.protocol, call);
     const { fileUrl } = this.protocol;
-    new RunEvents(events, input, { fileUrl, present: [], settled }).over({
-      outcome: "completed",
-      finishReason: "stop",
-      messages: 0,
-    });
+    new RunEvents(events, input, { fileUrl, present: [], settled }).over(openEnd);
     return undefined;
   }
 

@@ -14,12 +14,6 @@ export interface Continued {
   readonly unknown: readonly string[];
 }
 
-interface CardOptions {
-  readonly write: (chunk: object) => void;
-  /** Ends the open texts. */
-  readonly endParts: () => void;
-}
-
 /**
  * The cards of one stream. A chunk that tells the page of an approval does not exist in version 6,
  * so the output of the tool says yes, and its denial says no.
@@ -37,7 +31,7 @@ export class CardChunks {
   /** The page sends answers only for cards of the last step, so what follows is another one. */
   private isStepOver = false;
 
-  constructor({ write, endParts }: CardOptions, continued?: Continued) {
+  constructor(write: (chunk: object) => void, endParts: () => void, continued?: Continued) {
     this.write = write;
     this.endParts = endParts;
     const { answers = [], rejected = [], unknown = [] } = continued ?? {};

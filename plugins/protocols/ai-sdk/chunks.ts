@@ -59,7 +59,7 @@ export class ChunkReader implements RunReader {
     const write = (chunk: object): void => this.chunk(chunk);
     // A text does not continue in another step.
     const endParts = (): void => this.closeAll();
-    this.cards = new CardChunks({ write, endParts }, continued);
+    this.cards = new CardChunks(write, endParts, continued);
   }
 
   isWritable(): boolean {

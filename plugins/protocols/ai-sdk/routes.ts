@@ -3,7 +3,7 @@ import { toAnswerResponse } from "../../pico-server/http/post-answer.ts";
 import { downloadRoutes } from "../downloads.ts";
 import { isCut, toEndRefusal } from "../errors.ts";
 import type { JsonObject } from "../fields.ts";
-import type { RunMark } from "../follower.ts";
+import { openEnd, type RunMark } from "../follower.ts";
 import type { Protocol } from "../protocol.ts";
 import { markOfLast } from "../questions.ts";
 import {
@@ -15,7 +15,7 @@ import {
   stopAnswers,
   withBody,
 } from "../requests.ts";
-import { openEvents, streamAnswer } from "../stream.ts";
+import { streamAnswer } from "../stream.ts";
 import type { JoinedRun, KeptRun } from "../runs.ts";
 import type { Call, JsonReply, Route } from "../server.ts";
 import { shortDigest } from "../session.ts";
@@ -25,6 +25,7 @@ import { ChunkReader } from "./chunks.ts";
 import type { AiSdkConfig } from "./config.ts";
 import { toUiMessages } from "./messages.ts";
 import { assertChat, continuedId, parseChat, type ChatRequest } from "./request.ts";
+import { EventWriter } from "../sse.ts";
 
 const chatPath = /^\/ai\/chat\/([^/]+)\/(stream|stop|messages|answer)$/;
 const filePath = /^\/ai\/files\/(m_[0-9a-f]{48})$/;
@@ -108,9 +109,8 @@ export class ChatRoutes {
         continued,
         from: markOfLast(kept.run, ids),
       });
-    const events = openEvents(protocol, call, streamHeaders);
-    const end = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
-    new ChunkReader(events, messageId, { fileUrl: protocol.fileUrl, continued }).over(end);
+    const events = new EventWriter(protocol, call, streamHeaders);
+    new ChunkReader(events, messageId, { fileUrl: protocol.fileUrl, continued }).over(openEnd);
     return undefined;
   }
 

@@ -1,15 +1,15 @@
 // Carries one answer to one HTTP response, streamed or whole, and stops it if the client leaves.
 import { toEndRefusal } from "../errors.ts";
-import type { FollowOptions, RunEnd, RunMark } from "../follower.ts";
+import { openEnd, type FollowOptions, type RunEnd, type RunMark } from "../follower.ts";
 import type { Protocol } from "../protocol.ts";
 import type { RunQuestion } from "../questions.ts";
-import { openEvents, streamAnswer } from "../stream.ts";
+import { streamAnswer } from "../stream.ts";
 import type { JoinedRun } from "../runs.ts";
-import type { Call } from "../server.ts";
+import type { Call, JsonReply } from "../server.ts";
 import type { EventWriter } from "../sse.ts";
 import type { OpenaiConfig } from "./config.ts";
 import type { Question } from "../../channels/index.ts";
-import { PlainText, type LinkOf, type Links, type TextSink } from "./plain-text.ts";
+import { PlainText, type LinkOf, type TextSink } from "./plain-text.ts";
 import { hasTimedOut } from "./retries.ts";
 
 /** How a protocol shows an answer. */
@@ -35,15 +35,15 @@ interface ExchangeOptions {
   /** The part of the answer that the client has. */
   readonly from?: RunMark | undefined;
   /** Reads the reply on its way to the client. */
-  readonly watch: (sink: TextSink) => TextSink;
+  readonly watch?: ((sink: TextSink) => TextSink) | undefined;
 }
 
 /** Rejects with the error of the run if the response has not begun. */
-export function exchange(
+export async function exchange(
   protocol: Protocol<OpenaiConfig>,
   call: Call,
   { joined, format, headers, isStreamed, session, from, watch }: ExchangeOptions,
-): Promise<object | undefined> {
+): Promise<JsonReply | undefined> {
   const { config, clock } = protocol;
   const showsThoughts = config().thoughts !== "hide";
   const beganAt = clock.monotonic();
@@ -62,29 +62,28 @@ export function exchange(
       ? undefined
       : `Waiting for an answer: ${protocol.askAddress(call.request, session, id)}`;
   const links = { linkOf, fileUrl: protocol.fileUrl };
+  const toReader = (sink: TextSink): PlainText =>
+    new PlainText(watch?.(sink) ?? sink, showsThoughts, links);
   const reading = { from, endsOn };
   if (!isStreamed) {
-    const options = { format, showsThoughts, links, stopsOnClose, watch, reading };
-    return waitForAnswer(protocol, call, joined, options);
+    const options = { format, toReader, stopsOnClose, reading };
+    const value = await waitForAnswer(protocol, call, joined, options);
+    return value && { value, headers };
   }
   return streamAnswer(protocol, call, joined, {
     headers,
     stopsOnClose,
     hidesThoughts: !showsThoughts,
     ...reading,
-    open: (events) => new PlainText(watch(format.stream(events)), showsThoughts, links),
+    open: (events) => toReader(format.stream(events)),
   });
 }
 
-interface WaitOptions extends Pick<ExchangeOptions, "format" | "watch"> {
-  readonly showsThoughts: boolean;
-  readonly links: Links;
+interface WaitOptions extends Pick<ExchangeOptions, "format"> {
+  readonly toReader: (sink: TextSink) => PlainText;
   readonly reading: Pick<FollowOptions, "from" | "endsOn">;
   readonly stopsOnClose: () => boolean | "later";
 }
-
-/** The end of a response whose answer continues. */
-export const openEnd = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
 
 /**
  * Waits for the answer, or for `answer_s` seconds while a question is open.
@@ -95,7 +94,7 @@ function waitForAnswer(
   { clock, config }: Protocol<OpenaiConfig>,
   { response }: Call,
   joined: JoinedRun,
-  { format, showsThoughts, links, reading, stopsOnClose, watch }: WaitOptions,
+  { format, toReader, reading, stopsOnClose }: WaitOptions,
 ): Promise<object | undefined> {
   return new Promise((resolve, reject) => {
     const { run } = joined;
@@ -135,22 +134,10 @@ function waitForAnswer(
       sink.waits?.([]);
     };
     const arm = (): void => void (timer = clock.setTimeout(onDue, config().answer_s * 1_000));
-    const reader = new PlainText(watch(sink), showsThoughts, links);
-    const follower = run.attach(reader, reading);
+    const follower = run.attach(toReader(sink), reading);
     response.once("close", onClose);
     if (response.destroyed) return onClose();
     arm();
     follower.pump();
   });
-}
-
-/** Sends a finished answer that no application wrote. */
-export function streamText(
-  protocol: Protocol<OpenaiConfig>,
-  call: Call,
-  { format, text }: { readonly format: ResponseFormat; readonly text: string },
-): void {
-  const sink = format.stream(openEvents(protocol, call));
-  sink.text(text);
-  sink.over(openEnd);
 }

@@ -19,7 +19,7 @@ export type LinkOf = (question: RunQuestion) => string | undefined;
 
 const maxArguments = 2_000;
 
-export interface Links {
+interface Links {
   readonly linkOf: LinkOf;
   readonly fileUrl: FileUrl;
 }

@@ -1,11 +1,11 @@
 // Formats the answer to a request for a response, as one object or as a stream of events.
 import type { ToolCall, Usage } from "../../channels/index.ts";
 import { toEndRefusal } from "../errors.ts";
-import type { RunEnd, TextKind } from "../follower.ts";
+import { openEnd, type RunEnd, type TextKind } from "../follower.ts";
 import type { RunQuestion } from "../questions.ts";
 import type { EventWriter } from "../sse.ts";
 import { argumentsOf, type ChatIds } from "./chat.ts";
-import { openEnd, type ResponseFormat } from "./exchange.ts";
+import type { ResponseFormat } from "./exchange.ts";
 import type { TextSink } from "./plain-text.ts";
 import type { ParsedResponseRequest } from "./responses-request.ts";
 

@@ -17,33 +17,23 @@ import { productOf, toHeaderText } from "../session.ts";
 import { Chains, type Continuation } from "./chains.ts";
 import { createChatFormat, type ChatIds } from "./chat.ts";
 import type { OpenaiConfig } from "./config.ts";
-import type { TextSink } from "./plain-text.ts";
-import { exchange, openEnd, streamText, type ResponseFormat } from "./exchange.ts";
+import { exchange, type ResponseFormat } from "./exchange.ts";
 import { findFileRoute } from "./files.ts";
 import { assertModel, parseChatRequest, type ParsedRequest } from "./request.ts";
 import { createResponseFormat } from "./responses.ts";
 import { parseResponseRequest } from "./responses-request.ts";
 import { isRetry, retryKeyOf } from "./retries.ts";
 import { readIds, type RequestIds } from "./session.ts";
-import { recogniseTask, replyToTask, type Task, type TaskKind } from "./tasks.ts";
+import { recogniseTask, replyToTask, type TaskKind } from "./tasks.ts";
 import { RecentMap } from "../recent-map.ts";
+import { EventWriter } from "../sse.ts";
+import { openEnd } from "../follower.ts";
 
 /** The ids of a request that a client may repeat. */
 interface EarlierRequest {
   readonly ids: RequestIds;
   /** The session of the channel. */
   readonly session: string;
-}
-
-/** A message for the application and the form of its answer. */
-interface Delivery {
-  readonly parsed: ParsedRequest;
-  readonly ids: RequestIds;
-  readonly watch: (sink: TextSink) => TextSink;
-  /** The session of the channel. */
-  readonly session: string;
-  readonly format: ResponseFormat;
-  readonly release: () => void;
 }
 
 /** A parsed request. `known`: the session of the response that it continues. */
@@ -128,7 +118,7 @@ export class OpenaiRoutes {
       if (task) this.countTask(task.kind);
       if (task && protocol.config().tasks === "local") {
         release();
-        return this.replyToTask(call, task, parsed, format);
+        return this.replyWith(call, operation, replyToTask(task, parsed.turn.content));
       }
       // A task has a session of its own, so the conversation does not contain it.
       const name = task ? `task-${protocol.newId()}` : known;
@@ -143,24 +133,29 @@ export class OpenaiRoutes {
       if (ids.key !== undefined) this.retries.set(ids.key, { ids, session });
       const turn = await prepareTurn(protocol, call, session, parsed.turn);
       if (responseId !== undefined) this.responses.set(responseId, ids.name);
-      return this.deliver(call, {
-        parsed: { ...parsed, turn },
-        ids,
-        session,
-        format,
-        release,
-        watch: chain?.watch ?? ((sink) => sink),
-      });
+      const { messageId: id, isRepeatable, key } = ids;
+      const isExpendable = key !== undefined;
+      const message = { session, id, turn, isRepeatable, isExpendable, settled: release };
+      const joined = startRun(protocol, call, message);
+      const headers = {
+        "X-Doorward-Session": toHeaderText(ids.name),
+        "X-Request-Id": id,
+        ...(parsed.ignored !== "" && { "X-Doorward-Ignored": parsed.ignored }),
+      };
+      const { stream: isStreamed } = parsed;
+      const { watch } = chain ?? {};
+      return exchange(protocol, call, { joined, format, headers, isStreamed, session, watch });
     });
   }
 
   /** Answers approvals, and sends the rest of the answer that has asked for them. */
   private async continueWith(
     call: Call,
-    { parsed, format, known, responseId }: ParsedOperation,
+    operation: ParsedOperation,
     approvals: readonly ClientAnswer[],
   ): Promise<JsonReply | undefined> {
     const { protocol } = this;
+    const { parsed, format, known, responseId } = operation;
     const { user, stream: isStreamed } = parsed;
     const { name, param } = readIds(call.request, { user, newId: protocol.newId, known });
     const session = await sessionOf(protocol, call, name, param);
@@ -169,13 +164,10 @@ export class OpenaiRoutes {
     const { sender } = call.access;
     const { kept } = await answerQuestions(protocol, session, approvals, sender);
     const headers = { "X-Doorward-Session": toHeaderText(name) };
-    if (!kept) return this.replyWith(call, parsed, format, "This question is no longer open.");
+    if (!kept) return this.replyWith(call, operation, "This question is no longer open.");
     const from = markOfLast(kept.run, ids);
     const joined = protocol.runs.join(kept, sender);
-    const watch = (sink: TextSink): TextSink => sink;
-    const options = { joined, format, headers, isStreamed, session, from, watch };
-    const value = await exchange(protocol, call, options);
-    return value && { value, headers };
+    return exchange(protocol, call, { joined, format, headers, isStreamed, session, from });
   }
 
   /** Takes the ids of the request that the client repeats on its own, unless it was stopped. */
@@ -234,45 +226,16 @@ export class OpenaiRoutes {
     return { id: prefix + newId(), created, model };
   }
 
-  private replyToTask(
-    call: Call,
-    task: Task,
-    { turn, stream }: ParsedRequest,
-    format: ResponseFormat,
-  ): JsonReply | undefined {
-    return this.replyWith(call, { stream }, format, replyToTask(task, turn.content));
-  }
-
   /** Sends a reply that no application wrote. */
   private replyWith(
     call: Call,
-    { stream }: Pick<ParsedRequest, "stream">,
-    format: ResponseFormat,
+    { parsed, format }: ParsedOperation,
     text: string,
   ): JsonReply | undefined {
-    if (stream) {
-      streamText(this.protocol, call, { format, text });
-      return undefined;
-    }
-    return { value: format.whole({ text, thought: "" }, openEnd) };
-  }
-
-  private async deliver(
-    call: Call,
-    { parsed, ids, session, format, release, watch }: Delivery,
-  ): Promise<JsonReply | undefined> {
-    const { turn, ignored, stream: isStreamed } = parsed;
-    const { messageId: id, isRepeatable, key } = ids;
-    const isExpendable = key !== undefined;
-    const message = { session, id, turn, isRepeatable, isExpendable, settled: release };
-    const joined = startRun(this.protocol, call, message);
-    const headers = {
-      "X-Doorward-Session": toHeaderText(ids.name),
-      "X-Request-Id": id,
-      ...(ignored !== "" && { "X-Doorward-Ignored": ignored }),
-    };
-    const options = { joined, format, headers, isStreamed, session, watch };
-    const value = await exchange(this.protocol, call, options);
-    return value && { value, headers };
+    if (!parsed.stream) return { value: format.whole({ text, thought: "" }, openEnd) };
+    const sink = format.stream(new EventWriter(this.protocol, call));
+    sink.text(text);
+    sink.over(openEnd);
+    return undefined;
   }
 }

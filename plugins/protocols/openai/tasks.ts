@@ -6,7 +6,7 @@ import type { ParsedRequest } from "./request.ts";
 
 export type TaskKind = "title" | "tags" | "follow_ups" | "queries" | "autocomplete" | "other";
 /** A recognised task. `isPlain`: the client expects the bare title. */
-export interface Task {
+interface Task {
   readonly kind: TaskKind;
   readonly isPlain: boolean;
 }

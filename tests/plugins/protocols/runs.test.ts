@@ -13,6 +13,7 @@ function createRuns(stop: PicoProtocol["stop"] = async () => []) {
     stop,
   } as unknown as PicoProtocol;
   const options = {
+    after: () => () => undefined,
     calls: { issue: () => [] },
     answerMs: () => 60_000,
     maxRequests: () => 10,
