@@ -70,7 +70,7 @@ export function media({
       const store = given ?? (await openFolder(home, config().path, scope));
       const service = new MediaService({ store, clock, random, config, searchPath });
       const { conversations } = uses;
-      const upkeep = new Upkeep({ store, usage: service.usage, conversations, clock, log, after });
+      const upkeep = new Upkeep({ usage: service.usage, conversations, clock, log, after });
       on("channels:session-cleared", (address) => upkeep.clear(address));
       on("channels:deletion-ended", (address) => upkeep.cleared(address));
       onConfig((next, before) => (next.path === before.path ? {} : { afterRestart: ["path"] }));

@@ -114,14 +114,13 @@ export class MediaService implements MediaFiles {
     } finally {
       reserved.release();
     }
-    this.usage.add(shared, 1);
+    this.usage.add(shared);
     return shared;
   }
 
   async remove({ id, channel, session }: StoredFile): Promise<void> {
     const options = { address: { channel, session }, before: 0 };
-    const removed = await this.options.store.sweep((file) => file.id !== id, options);
-    for (const file of removed) this.usage.add(file, -1);
+    await this.usage.sweep((file) => file.id !== id, options);
   }
 
   async open(id: string, range?: ByteRange): Promise<Readable> {
@@ -202,7 +201,7 @@ export class MediaService implements MediaFiles {
         await this.check(content, details, isCurrent);
         return this.describe(address, content, details, head.bytes());
       });
-      this.usage.add(file, 1);
+      this.usage.add(file);
       return file;
     } finally {
       reserved.release();

@@ -1,7 +1,7 @@
 // Deletes files that no message uses, and those of conversations that no longer exist.
 import type { Clock, Log, Release } from "../../kernel/index.ts";
 import type { Address, Conversations } from "../conversations/contract.ts";
-import type { MediaStore, StoredFile } from "./contract.ts";
+import type { StoredFile } from "./contract.ts";
 import type { Usage } from "./usage.ts";
 
 const dayMs = 86_400_000;
@@ -9,7 +9,6 @@ const firstSweepMs = 60_000;
 const sweepIntervalMs = 3_600_000;
 
 interface UpkeepOptions {
-  readonly store: MediaStore;
   readonly usage: Usage;
   readonly conversations: Pick<Conversations, "find"> | undefined;
   readonly clock: Clock;
@@ -51,20 +50,18 @@ export class Upkeep {
 
   /** Deletes what is older than a day and not used; counts the rest again. */
   async sweep(): Promise<void> {
-    const { store, usage, clock } = this.options;
+    const { usage, clock } = this.options;
     const before = clock.now() - dayMs;
-    const removed = await store.sweep((file) => this.isKept(file, before), { before });
-    for (const file of removed) usage.add(file, -1);
+    await usage.sweep((file) => this.isKept(file, before), { before });
     await usage.load(true);
   }
 
   /** The deletion may have failed: the conversation is older than the deletion then. */
   private async deleteBefore(address: Address, at: number): Promise<void> {
-    const { store, usage, conversations } = this.options;
+    const { usage, conversations } = this.options;
     const found = await conversations?.find(address);
     if (found && found.createdAt < at) return;
-    const removed = await store.sweep((file) => file.at > at, { address, before: at });
-    for (const file of removed) usage.add(file, -1);
+    await usage.sweep((file) => file.at > at, { address, before: at });
   }
 
   /** A message names its file before the conversation has it, so a day passes in any case. */

@@ -20,23 +20,6 @@ interface Owner {
   readonly sender: string;
 }
 
-const ownerOf = ({ channel, session, sender }: StoredFile): Owner => ({
-  address: { channel, session },
-  sender,
-});
-
-/** A file that is arriving. Its bytes count until it is released. */
-interface Reservation {
-  /**
-   * Counts bytes.
-   *
-   * @throws file_too_large, media_full
-   */
-  grow(bytes: number): void;
-  /** Uncounts the file and its bytes. */
-  release(): void;
-}
-
 export class Usage {
   private readonly store: MediaStore;
   private readonly config: () => MediaConfig;
@@ -58,31 +41,37 @@ export class Usage {
     }));
   }
 
-  /** Counts a file that a sweep has deleted, or one that `share` has added. */
-  add(file: StoredFile, sign: 1 | -1): void {
-    this.change(ownerOf(file), sign * file.size, sign);
+  /** Counts a file that is stored. */
+  add(file: StoredFile): void {
+    this.change({ address: file, sender: file.sender }, file.size, 1);
+  }
+
+  /** Deletes files, as the store does, and uncounts them. */
+  async sweep(...selection: Parameters<MediaStore["sweep"]>): Promise<void> {
+    for (const file of await this.store.sweep(...selection))
+      this.change({ address: file, sender: file.sender }, -file.size, -1);
   }
 
   /**
-   * Counts a new file.
+   * Counts a new file, and its bytes while they arrive, until it is released.
    *
    * @param size - Bytes that are known to arrive.
-   * @throws file_too_large, media_full
+   * @throws file_too_large, media_full; `grow` too
    */
-  reserve(owner: Owner, size: number): Reservation {
+  reserve(owner: Owner, size: number) {
     this.assertFits(owner, size, 1);
     const arriving = { owner, bytes: 0 };
     this.arriving.add(arriving);
     this.change(owner, 0, 1);
     return {
-      grow: (bytes) => {
+      grow: (bytes: number): void => {
         if (arriving.bytes + bytes > this.config().max_file_mb * MiB)
           throw mediaErrors.file_too_large(this.config().max_file_mb);
         this.assertFits(owner, bytes, 0);
         this.change(owner, bytes, 0);
         arriving.bytes += bytes;
       },
-      release: () => {
+      release: (): void => {
         if (this.arriving.delete(arriving)) this.change(owner, -arriving.bytes, -1);
       },
     };
@@ -120,7 +109,7 @@ export class Usage {
     const found: StoredFile[] = [];
     for await (const file of this.store.find({})) found.push(file);
     this.counts.clear();
-    for (const file of found) this.add(file, 1);
+    for (const file of found) this.add(file);
     for (const { owner, bytes } of this.arriving) this.change(owner, bytes, 1);
   }
 }

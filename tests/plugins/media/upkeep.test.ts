@@ -123,7 +123,6 @@ describe("Upkeep.sweep", () => {
     const { usage } = service;
     const { log, lines } = createCapturedLog();
     const upkeep = new Upkeep({
-      store,
       usage,
       conversations,
       clock,
