@@ -87,7 +87,7 @@ export const toInbound = (session: string, message: ChatMessage, hops: number): 
 interface AdapterOptions {
   readonly link: () => Link | undefined;
   readonly channel: () => ChannelHandle;
-  readonly hops: HopTracker;
+  readonly hops: ReturnType<typeof createHopTracker>;
 }
 
 /** Creates a channel with one session: the one of the link. */
@@ -135,22 +135,17 @@ const maxRemembered = 256;
  * Counts how often a message was passed from one agent to another. Replies of the server may not
  * name a message, so they count from the last one that was sent.
  */
-interface HopTracker {
-  /** @returns The hops of the message it replies to; 0 if a person starts the exchange. */
-  sending(message: { readonly inReplyTo?: string; readonly hops?: number }): number;
-  /** @returns The hops of a received message, one more than the last one sent. */
-  received(id: string): number;
-}
-
-export function createHopTracker(): HopTracker {
+export function createHopTracker() {
   const known = new Map<string, number>();
   let last = 0;
   return {
-    sending({ inReplyTo = "", hops }) {
+    /** @returns The hops of the message it replies to; 0 if a person starts the exchange. */
+    sending({ inReplyTo = "", hops }: Pick<OutboundMessage, "inReplyTo" | "hops">): number {
       last = hops ?? known.get(inReplyTo) ?? 0;
       return last;
     },
-    received(id) {
+    /** @returns The hops of a received message, one more than the last one sent. */
+    received(id: string): number {
       known.delete(id);
       known.set(id, last + 1);
       const [oldest] = known.keys();

@@ -17,11 +17,10 @@ import {
   toInbound,
 } from "./channel-adapter.ts";
 import type { PicoClientConfig } from "./config.ts";
-import { connectionAdvice } from "./advice.ts";
 import { createDial } from "./dial.ts";
 import { isEncrypted, isLoopback } from "./direct-hosts.ts";
 import { createRateLimitedWarn, truncateLine } from "./server-warnings.ts";
-import { picoClientErrors } from "./errors.ts";
+import { connectionAdvice, picoClientErrors } from "./errors.ts";
 import { createActorDriver } from "./machine.ts";
 import { proxyFor } from "./proxy.ts";
 import type { PicoClientOptions, PicoClientShape, PicoLink } from "./service.ts";
@@ -249,23 +248,20 @@ export class Client {
     );
   }
 
+  private requireLink(): Link {
+    if (this.link) return this.link;
+    throw picoClientErrors.not_running();
+  }
+
   private createPicoLink(): PicoLink {
     return {
-      send: async (message) => {
-        if (!this.link) throw picoClientErrors.not_running();
-        return sendThroughLink(this.link, { ...message, hops: this.hops.sending(message) });
-      },
+      send: async (message) =>
+        sendThroughLink(this.requireLink(), { ...message, hops: this.hops.sending(message) }),
       state: () => this.link?.state() ?? "idle",
       session: () => this.link?.sessionId,
       reportsEnds: () => this.link?.reportsEnds() ?? false,
-      stop: async (requestId) => {
-        if (!this.link) throw picoClientErrors.not_running();
-        return this.link.stop(requestId);
-      },
-      answer: async (questionId, answer) => {
-        if (!this.link) throw picoClientErrors.not_running();
-        return this.link.answer(questionId, answer);
-      },
+      stop: async (requestId) => this.requireLink().stop(requestId),
+      answer: async (questionId, answer) => this.requireLink().answer(questionId, answer),
       typing: (on) => this.link?.typing(on),
       listen: (handlers) => {
         const listener = { ...handlers };

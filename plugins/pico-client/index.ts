@@ -4,9 +4,8 @@ import { Client } from "./client.ts";
 import { picoClientSchema } from "./config.ts";
 import type { PicoClientOptions, PicoClientShape } from "./service.ts";
 
-export { connectionAdvice } from "./advice.ts";
 export type { PicoClientConfig } from "./config.ts";
-export { picoClientErrors } from "./errors.ts";
+export { connectionAdvice, picoClientErrors } from "./errors.ts";
 export type { PicoClientEvents, PicoClientOptions, PicoClientShape, PicoLink } from "./service.ts";
 
 /**
