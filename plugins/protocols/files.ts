@@ -1,7 +1,7 @@
 // Files inside requests: reads them, and stores them as files of the session.
 import { hash } from "node:crypto";
 import { codeOf } from "../../kernel/index.ts";
-import type { Media } from "../channels/index.ts";
+import type { Address, Media } from "../channels/index.ts";
 import type { MediaFiles, StoredFile } from "../media/index.ts";
 import { isBase64 } from "./media.ts";
 import type { Protocol } from "./protocol.ts";
@@ -103,16 +103,14 @@ interface FileOwner {
 /** Stores the files of one message. */
 class TurnFiles {
   private readonly media: MediaFiles;
-  private readonly session: string;
-  private readonly sender: string;
-  private readonly uploads: () => Promise<string>;
+  private readonly owner: FileOwner;
+  private readonly address: Address;
   private known: Promise<readonly StoredFile[]> | undefined;
 
-  constructor(media: MediaFiles, { session, sender, uploads }: FileOwner) {
+  constructor(media: MediaFiles, owner: FileOwner) {
     this.media = media;
-    this.session = session;
-    this.sender = sender;
-    this.uploads = uploads;
+    this.owner = owner;
+    this.address = { channel: "pico", session: owner.session };
   }
 
   /** One after the other, so that it stores a repeated file once. */
@@ -128,44 +126,42 @@ class TurnFiles {
   }
 
   /** Clients send the same file again with each request of a conversation. */
+  private async findSame(sha256: string, filename?: string): Promise<StoredFile | undefined> {
+    this.known ??= this.media.list(this.address);
+    return (await this.known).find(
+      (file) => file.sha256 === sha256 && (filename === undefined || file.filename === filename),
+    );
+  }
+
   private async put(
     bytes: Uint8Array,
     contentType: string,
     filename: string | undefined,
   ): Promise<StoredFile> {
-    const { media, session, sender } = this;
-    const address = { channel: "pico", session };
-    const sha256 = hash("sha256", bytes, "hex");
-    this.known ??= media.list(address);
-    const same = (await this.known).find(
-      (file) => file.sha256 === sha256 && (filename === undefined || file.filename === filename),
-    );
+    const { media, address, owner } = this;
+    const same = await this.findSame(hash("sha256", bytes, "hex"), filename);
     if (same) return media.use(address, same.id);
-    const details = { contentType, filename, sender, size: bytes.byteLength };
+    const details = { contentType, filename, sender: owner.sender, size: bytes.byteLength };
     const { id } = await media.put(address, oneChunk(bytes), details);
     const file = await media.use(address, id);
-    this.known = Promise.resolve([...(await this.known), file]);
+    this.known = Promise.resolve([...(await this.known!), file]);
     return file;
   }
 
   /** Takes a file of this session, or one that the client has uploaded for any of its sessions. */
   private async claim(id: string, type: string): Promise<StoredFile> {
-    const { media, session } = this;
-    const address = { channel: "pico", session };
+    const { media, address, owner } = this;
     const file = await media.get(id);
     if (file?.channel !== "pico") throw unknownFile();
-    const isHere = file.session === session;
+    const isHere = file.session === owner.session;
     // A host may give several people the same session.
-    const isUpload = !isHere && file.sender === this.sender;
-    if (!isHere && !(isUpload && file.session === (await this.uploads()))) throw unknownFile();
+    const isUpload = !isHere && file.sender === owner.sender;
+    if (!isHere && !(isUpload && file.session === (await owner.uploads()))) throw unknownFile();
     if (type === "image" && !file.inline?.startsWith("image/")) throw noImage();
     if (isHere) return media.use(address, id);
     // The upload stays as long as messages name it.
     await media.use(file, id);
-    this.known ??= media.list(address);
-    const same = (await this.known).find(
-      ({ sha256, filename }) => sha256 === file.sha256 && filename === file.filename,
-    );
+    const same = await this.findSame(file.sha256, file.filename);
     const shared = await media.share(address, same?.id ?? id);
     this.known = undefined;
     return shared;

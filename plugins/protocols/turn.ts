@@ -49,19 +49,6 @@ export interface SourceTurn {
 /** Reads a part. Returns undefined for one that the application cannot receive. */
 export type PartReader = (part: JsonObject, param: string) => string | Media | undefined;
 
-/** Makes a reader that leaves out the parts that cannot be passed on, and notes their places. */
-export const lenient =
-  (readPart: PartReader, left: string[]): PartReader =>
-  (part, param) => {
-    try {
-      return readPart(part, param);
-    } catch (error) {
-      if (!isRequestError(error)) throw error;
-      left.push(param);
-      return undefined;
-    }
-  };
-
 /**
  * Returns the index of the message in a list of messages: the last one that is not of the system.
  * Parts of the messages before it may be left out.
@@ -82,6 +69,36 @@ export const readItems = <T>(
     if (!isObject(item)) throw invalidType(at, "an object");
     return read(item, at, index);
   });
+
+interface MessageReading<T> {
+  /** Reads one part of a message. */
+  readonly readPart: PartReader;
+  /** Receives the places of the parts that cannot be passed on. */
+  readonly left: string[];
+  readonly read: (message: JsonObject, param: string, readPart: PartReader) => T;
+}
+
+/** Reads a list of messages. Before that of the user, wrong parts are left out and noted. */
+export function readMessages<T>(
+  list: readonly unknown[],
+  param: string,
+  { readPart, left, read }: MessageReading<T>,
+): readonly T[] {
+  const at = messageIndex(list);
+  const readEarlierPart: PartReader = (part, place) => {
+    try {
+      return readPart(part, place);
+    } catch (error) {
+      if (!isRequestError(error)) throw error;
+      left.push(place);
+      return undefined;
+    }
+  };
+  return readItems(list, param, (message, place, index) => {
+    const isLast = index === at && message["role"] === "user";
+    return read(message, place, isLast ? readPart : readEarlierPart);
+  });
+}
 
 /** Returns the meaning of the role in `roles`. */
 export function readRole<T extends string>(

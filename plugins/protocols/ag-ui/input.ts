@@ -30,6 +30,7 @@ import {
   type Turn,
 } from "../turn.ts";
 import { readResume } from "./interrupts.ts";
+import type { Protocol } from "../protocol.ts";
 
 /** A message in the form of the protocol. */
 export interface InputMessage {
@@ -177,10 +178,7 @@ const readTools = (body: JsonObject): readonly ClientTool[] =>
   readItems(readOptionalList(body, "tools"), "tools", (tool, param) => readTool(tool, param));
 
 /** @throws Refusal for the first field that is wrong. */
-export function parseInput(
-  body: JsonObject,
-  { media }: { readonly media: object | undefined },
-): RunInput {
+export function parseInput(body: JsonObject, { media }: Protocol): RunInput {
   const threadId = readId(body, "threadId");
   const runId = readId(body, "runId");
   assertVersion(body);

@@ -1,6 +1,6 @@
 // Parses the body of a request of the chat transport.
 import { isObject } from "../../../lib/util.ts";
-import type { Channels, Media } from "../../channels/index.ts";
+import type { Media } from "../../channels/index.ts";
 import { askTool, readAnswers, type PageAnswer } from "./cards.ts";
 import {
   invalidType,
@@ -19,17 +19,18 @@ import { refuse } from "../refusal.ts";
 import { isMessageId, shortDigest, toIgnored } from "../session.ts";
 import { boundTools, readTool, readToolChoice, type ToolOffer } from "../tools.ts";
 import {
-  lenient,
   messageIndex,
   readItems,
   readParts,
   readRole,
   requireImage,
   toTurn,
+  readMessages,
   type PartReader,
   type SourceTurn,
   type Turn,
 } from "../turn.ts";
+import type { Protocol } from "../protocol.ts";
 
 /** A message for the application. */
 export interface ChatRequest {
@@ -175,7 +176,7 @@ function readTools(body: JsonObject): ToolOffer {
 }
 
 /** The whole conversation, or only its last message. */
-function readMessages(body: JsonObject): readonly unknown[] {
+function readConversation(body: JsonObject): readonly unknown[] {
   const message = readObject(body, "message");
   if (message) return [message];
   const messages = readList(body, "messages");
@@ -209,28 +210,18 @@ function continuationIdOf(
   throw unsupported("messages.id", "The id of the last message is too long.");
 }
 
-interface ChatContext {
-  readonly newId: () => string;
-  readonly channels: Pick<Channels, "can">;
-  /** Files of messages, if the kernel keeps them. */
-  readonly media: object | undefined;
-}
-
 /** @throws Refusal for the first field that is wrong. */
-export function parseChat(body: JsonObject, { newId, channels, media }: ChatContext): ChatRequest {
+export function parseChat(body: JsonObject, { newId, channels, media }: Protocol): ChatRequest {
   const chat = assertChat(readText(body, "id") ?? "");
-  const messages = readMessages(body);
+  const messages = readConversation(body);
   const trigger = readText(body, "trigger") ?? "submit-message";
   const isRegenerated = trigger === "regenerate-message";
   if (!isRegenerated && trigger !== "submit-message")
     throw unsupported("trigger", "trigger must be submit-message or regenerate-message.");
   const left: string[] = [];
   const at = messageIndex(messages);
-  const read = media ? readPartOrFile : readPart;
-  const earlier = lenient(read, left);
-  const turns = readItems(messages, "messages", (message, param, index) =>
-    readMessage(message, param, index === at && message["role"] === "user" ? read : earlier),
-  ).flat();
+  const reading = { readPart: media ? readPartOrFile : readPart, left, read: readMessage };
+  const turns = readMessages(messages, "messages", reading).flat();
   const last = messages[at] as JsonObject;
   const answers = isRegenerated ? [] : readAnswers(last, `messages[${at}]`);
   const hasResults = turns.at(-1)?.turn.role === "tool";

@@ -15,25 +15,21 @@ import {
 import { readFile } from "../files.ts";
 import { refuse } from "../refusal.ts";
 import {
-  lenient,
-  messageIndex,
   readCallId,
   readCalls,
   readContent,
-  readItems,
   readName,
   readRole,
   requireImage,
   toTurn,
+  readMessages,
   type PartReader,
   type SourceTurn,
   type Turn,
 } from "../turn.ts";
 import type { OpenaiConfig } from "./config.ts";
 import { assertFields, readTools, splitIgnored } from "./fields.ts";
-
-/** The model names of the settings. Without `models`, clients may send any name. */
-type ModelNames = Pick<OpenaiConfig, "model" | "models">;
+import type { Protocol } from "../protocol.ts";
 
 export interface ParsedRequest {
   readonly turn: Turn;
@@ -66,17 +62,10 @@ export const roles: Readonly<Record<string, PreviousTurn["role"]>> = {
   function: "tool",
 };
 
-/** The data that a request is checked with. */
-export interface RequestContext extends ModelNames {
-  readonly channels: Pick<Channels, "can">;
-  /** Whether messages carry files. */
-  readonly takesFiles: boolean;
-}
-
 const maxModelLength = 256;
 
-/** @throws Refusal if only other names are accepted. */
-export function assertModel(name: string, { model, models }: ModelNames): void {
+/** @throws Refusal if only other names are accepted: without `models`, none is rejected. */
+export function assertModel(name: string, { model, models }: OpenaiConfig): void {
   if (name === "" || name.length > maxModelLength)
     throw unsupported("model", `model must have 1 to ${maxModelLength} characters.`);
   if (models.length === 0 || name === model || models.includes(name)) return;
@@ -85,9 +74,9 @@ export function assertModel(name: string, { model, models }: ModelNames): void {
 }
 
 /** Checks the fields that both forms of a request have. */
-export function assertRequest(body: JsonObject, names: ModelNames): void {
+export function assertRequest(body: JsonObject, config: OpenaiConfig): void {
   const given = requireText(body, "model");
-  assertModel(given, names);
+  assertModel(given, config);
   assertFields(body);
 }
 
@@ -187,18 +176,16 @@ function readMessage(message: JsonObject, param: string, read: PartReader): Prev
 /** @throws Refusal for the first field that is wrong. */
 export function parseChatRequest(
   body: JsonObject,
-  { channels, takesFiles, ...names }: RequestContext,
+  { channels, config, media }: Protocol<OpenaiConfig>,
 ): ParsedRequest {
-  assertRequest(body, names);
+  assertRequest(body, config());
   const messages = readList(body, "messages");
   if (messages.length === 0) throw missing("messages");
   const left: string[] = [];
-  const read = takesFiles ? readPartOrFile : readPart;
-  const earlier = lenient(read, left);
-  const at = messageIndex(messages);
-  const turns = readItems(messages, "messages", (message, param, index) => {
-    const isLenient = index !== at || message["role"] !== "user";
-    return { turn: readMessage(message, param, isLenient ? earlier : read), param };
+  const turns = readMessages(messages, "messages", {
+    readPart: media ? readPartOrFile : readPart,
+    left,
+    read: (message, param, read) => ({ turn: readMessage(message, param, read), param }),
   });
   const options = readObject(body, "stream_options") ?? {};
   return {

@@ -16,13 +16,11 @@ import { readFile } from "../files.ts";
 import { toApproval } from "../questions.ts";
 import { refuse } from "../refusal.ts";
 import {
-  lenient,
-  messageIndex,
   readCallId,
   readContent,
-  readItems,
   readRole,
   toCall,
+  readMessages,
   type PartReader,
   type SourceTurn,
 } from "../turn.ts";
@@ -33,8 +31,9 @@ import {
   readRequest,
   roles,
   type ParsedRequest,
-  type RequestContext,
 } from "./request.ts";
+import type { Protocol } from "../protocol.ts";
+import type { OpenaiConfig } from "./config.ts";
 
 export interface ParsedResponseRequest extends ParsedRequest {
   readonly instructions: string | undefined;
@@ -133,21 +132,23 @@ function addTurn(turns: SourceTurn[], added: SourceTurn): void {
 }
 
 /** @param left - Receives the places of items and parts that cannot be passed on. */
-function readInput(body: JsonObject, left: string[], read: PartReader): readonly SourceTurn[] {
+function readInput(
+  body: JsonObject,
+  left: string[],
+  readInputPart: PartReader,
+): readonly SourceTurn[] {
   const input = own(body, "input") ?? [];
   if (typeof input === "string")
     return [{ turn: { role: "user", content: input }, param: "input" }];
   if (!Array.isArray(input)) throw invalidType("input", "a string or a list of items");
   if (input.length === 0) throw missing("input");
-  const at = messageIndex(input);
-  const earlier = lenient(read, left);
   const turns: SourceTurn[] = [];
-  readItems(input, "input", (item, param, index) => {
-    const isLenient = index !== at || item["role"] !== "user";
-    const turn = readItem(item, param, isLenient ? earlier : read);
+  const read = (item: JsonObject, param: string, readOne: PartReader): void => {
+    const turn = readItem(item, param, readOne);
     if (turn) addTurn(turns, { turn, param });
     else if (!skippedTypes.includes(own(item, "type"))) left.push(param);
-  });
+  };
+  readMessages(input, "input", { readPart: readInputPart, left, read });
   return turns;
 }
 
@@ -178,9 +179,9 @@ function readApprovals(body: JsonObject): readonly ClientAnswer[] {
 /** @throws Refusal for the first field that is wrong. */
 export function parseResponseRequest(
   body: JsonObject,
-  { channels, takesFiles, ...names }: RequestContext,
+  { channels, config, media }: Protocol<OpenaiConfig>,
 ): ParsedResponseRequest {
-  assertRequest(body, names);
+  assertRequest(body, config());
   for (const key of ["conversation", "prompt"])
     if (own(body, key) !== undefined) throw unsupported(key, `The field ${key} cannot be used.`);
   if (readFlag(body, "background"))
@@ -189,7 +190,7 @@ export function parseResponseRequest(
   const left: string[] = [];
   const instructions = readText(body, "instructions");
   const system = { turn: { role: "system", content: instructions ?? "" }, param: "instructions" };
-  const read = readInput(body, left, takesFiles ? readPartOrFile : readPart);
+  const read = readInput(body, left, media ? readPartOrFile : readPart);
   // The answers take the place of a message, which the answer that they continue has already.
   const answer = { turn: { role: "user", content: "answer" }, param: "input" } as const;
   const added = approvals.length > 0 ? [...read, answer] : read;

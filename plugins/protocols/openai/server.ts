@@ -197,14 +197,12 @@ export class OpenaiRoutes {
   }
 
   private parse(path: string, body: JsonObject): ParsedOperation {
-    const { channels, config, media } = this.protocol;
-    const context = { ...config(), channels, takesFiles: media !== undefined };
     if (path === "/v1/chat/completions") {
-      const parsed = parseChatRequest(body, context);
+      const parsed = parseChatRequest(body, this.protocol);
       const ids = this.newIds("chatcmpl-", parsed);
       return { parsed, format: createChatFormat(ids, parsed.includeUsage) };
     }
-    const parsed = parseResponseRequest(body, context);
+    const parsed = parseResponseRequest(body, this.protocol);
     const { previousId } = parsed;
     const known = previousId === undefined ? undefined : this.findResponse(previousId);
     const ids = this.newIds("resp_", parsed);
