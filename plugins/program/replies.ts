@@ -1,11 +1,10 @@
 // Passes the output of the program to the channels: replies, updates, deletions and typing.
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import type { Channels, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
+import type { Address, Channels, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
 import type { AnswerFiles } from "./answer-files.ts";
 import { plainText } from "./output-log.ts";
-import type { PendingMessage } from "./pending-entry.ts";
-import type { PendingMessages } from "./pending-messages.ts";
+import type { PendingMessage, PendingMessages } from "./pending-messages.ts";
 import {
   callsClient,
   endsReply,
@@ -17,15 +16,49 @@ import {
   type MessageFrame,
   type MessagePayload,
 } from "./protocol.ts";
-import { createSendQueue, type SendQueue } from "./reply-order.ts";
-import { DroppedLines, SentMessages, type ReplyTarget, type SentMessage } from "./sent-messages.ts";
+import {
+  DroppedLines,
+  SentMessages,
+  createSendQueue,
+  type ReplyTarget,
+  type SentMessage,
+  type SendQueue,
+} from "./sent-messages.ts";
 import { mergeCalls, toToolCall } from "./tool-call.ts";
-import { createTypingState } from "./typing-state.ts";
 
 /** Errors of a channel that repeating the send cannot fix: the message itself is at fault. */
 const permanentCodes = ["too_large", "unsupported"];
 /** A longer text exceeds the limit of a message in any case. */
 const maxTextLength = 512 * 1_024;
+
+/** Sessions with a typing indicator at the same time. Programs may forget `typing.stop`. */
+const maxTypingSessions = 1_024;
+
+/** The sessions in which the program shows a typing indicator. */
+function createTypingState(show: (address: Address, on: boolean) => void) {
+  const active = new Map<string, Address>();
+  return {
+    set(address: Address, on: boolean): void {
+      const key = `${address.channel}\0${address.session}`;
+      active.delete(key);
+      if (on) active.set(key, address);
+      show(address, on);
+      const [oldest] = active.size > maxTypingSessions ? active : [];
+      if (!oldest) return;
+      active.delete(oldest[0]);
+      show(oldest[1], false);
+    },
+    /** Removes the indicator of one session, if the program shows one. */
+    hide(address: Address): void {
+      if (active.delete(`${address.channel}\0${address.session}`)) show(address, false);
+    },
+    /** Removes all typing indicators. */
+    clear(): void {
+      for (const address of active.values()) show(address, false);
+      active.clear();
+    },
+  };
+}
 
 interface FrameAddress {
   readonly channel?: string | undefined;

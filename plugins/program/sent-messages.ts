@@ -2,13 +2,43 @@
 import type { Clock, Release } from "../../kernel/index.ts";
 import type { Address, Channels, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
 import type { AnswerFiles } from "./answer-files.ts";
-import type { PendingMessage } from "./pending-entry.ts";
-import type { SendQueue } from "./reply-order.ts";
+import type { PendingMessage } from "./pending-messages.ts";
 
 /** Time between two updates of a message; at most nine per second. */
 const updateIntervalMs = 112;
 /** Messages of the program that it may still update. */
 const maxMessages = 4_096;
+
+/** Unsettled sends: reading pauses at the first number and continues at the second. */
+const pauseAbove = 256;
+const resumeBelow = 64;
+
+export type SendQueue = <T>(address: Address, run: () => T | Promise<T>) => Promise<T>;
+
+/**
+ * Creates a queue that runs the sends of one session in order and those of several sessions in
+ * parallel. Calls `pause` when too many sends wait for channels.
+ */
+export function createSendQueue(pause: (isPaused: boolean) => void): SendQueue {
+  const lastSends = new Map<string, Promise<unknown>>();
+  let pending = 0;
+
+  return function enqueue<T>({ channel, session }: Address, run: () => T | Promise<T>): Promise<T> {
+    const key = `${channel}\0${session}`;
+    const sent = (lastSends.get(key) ?? Promise.resolve()).then(run);
+    const settled = sent
+      .catch(() => undefined)
+      .then(() => {
+        pending -= 1;
+        if (lastSends.get(key) === settled) lastSends.delete(key);
+        if (pending === resumeBelow) pause(false);
+      });
+    lastSends.set(key, settled);
+    pending += 1;
+    if (pending === pauseAbove) pause(true);
+    return sent;
+  };
+}
 
 /** Names that are remembered, so that later lines about them are dropped silently. */
 const maxNames = 4_096;
