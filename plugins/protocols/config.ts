@@ -104,15 +104,6 @@ export const disconnectSetting = (standard: Disconnect) =>
     );
 
 /** The values that the shared code reads from every such section. */
-export interface CommonConfig {
-  readonly enabled: boolean;
-  readonly sessions: "own" | "shared";
+export type CommonConfig = z.output<z.ZodObject<typeof commonSettings>> & {
   readonly disconnect: Disconnect;
-  readonly answer_s: number;
-  readonly max_requests: number;
-  readonly max_body: number;
-  readonly message_rate: number;
-  readonly message_burst: number;
-  readonly write_timeout: number;
-  readonly allow_origins: readonly string[];
-}
+};

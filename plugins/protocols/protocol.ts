@@ -40,21 +40,6 @@ export interface ProtocolPluginOptions {
   readonly enabled?: boolean;
 }
 
-type ProtocolScope<C> = Pick<
-  Scope<ProtocolShape<C>>,
-  | "needs"
-  | "uses"
-  | "clock"
-  | "log"
-  | "random"
-  | "config"
-  | "lifecycle"
-  | "on"
-  | "after"
-  | "onConfig"
-  | "onReady"
->;
-
 interface ProtocolOptions {
   /** Name of the token, and of the protocol in messages. */
   readonly name: string;
@@ -73,6 +58,8 @@ interface ProtocolOptions {
   /** Whether people whom the host names need no token, on pages of the same origin. */
   readonly admitsPages?: boolean;
 }
+
+type Mistakes = readonly (readonly [method: string, path: string])[];
 
 interface RequestServer {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
@@ -109,10 +96,7 @@ export interface Protocol<C extends CommonConfig = CommonConfig> {
    * @param mistakes - Paths outside the base path that clients with a wrong base URL use, with
    *   their method. They reach the server too, which explains the mistake.
    */
-  serve(
-    server: RequestServer,
-    mistakes?: readonly (readonly [method: string, path: string])[],
-  ): void;
+  serve(server: RequestServer, mistakes?: Mistakes): void;
   /** Returns the address of the page that answers a question. It needs a sign-in. */
   askAddress(request: IncomingMessage, session: string, id: string): string;
   /** Returns whether the protocol is on, and its base URL; undefined without an open port. */
@@ -126,12 +110,12 @@ const uploadSeconds = 86_400;
 
 /** Fails if the protocol is enabled without a token. */
 export async function startProtocol<C extends CommonConfig>(
-  scope: ProtocolScope<C>,
+  scope: Scope<ProtocolShape<C>>,
   options: ProtocolOptions,
 ): Promise<Protocol<C>> {
   const { needs, clock, log, random, config, lifecycle } = scope;
   const { tokens, http, picoServer, channels } = needs;
-  const { name, clientTitle, path, uploadPath, admitsPages = false } = options;
+  const { name, clientTitle, path, admitsPages = false } = options;
   await tokens.claim(name, { exposed: http.isPublic() });
   await assertToken(config(), tokens, options);
   let isServing = false;
@@ -179,7 +163,7 @@ export async function startProtocol<C extends CommonConfig>(
     fileUrl: (id) => http.url(options.filePath(id)),
     gate: new Gate({ http, tokens, clock, log, token: name, clientTitle, config, admitsPages }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",
-    serve: (server, mistakes = []) => serve(http, server, { path, uploadPath, mistakes }),
+    serve: (server, mistakes = []) => serve(http, server, options, mistakes),
     addressFor: (request) => addressFor(http, request, path),
     askAddress(request, session, id) {
       const page = `/ask/${encodeURIComponent(session)}/${encodeURIComponent(id)}`;
@@ -194,17 +178,12 @@ export async function startProtocol<C extends CommonConfig>(
   };
 }
 
-interface ServeOptions {
-  readonly path: string;
-  readonly uploadPath: string | undefined;
-  readonly mistakes: readonly (readonly [method: string, path: string])[];
-}
-
 /** On the server of a host, all paths but those of the protocol belong to the host. */
 function serve(
   http: Http,
   server: RequestServer,
-  { path, uploadPath, mistakes }: ServeOptions,
+  { path, uploadPath }: ProtocolOptions,
+  mistakes: Mistakes,
 ): void {
   const handle = (request: IncomingMessage, response: ServerResponse): void =>
     void server.handle(request, response);
@@ -247,7 +226,7 @@ function endAll(runs: Runs, code: string, message: string): void {
 }
 
 /** A replaced or removed token ends the answers that its clients receive. */
-function endWithToken<C>(scope: ProtocolScope<C>, token: string, runs: Runs): void {
+function endWithToken<C>(scope: Scope<ProtocolShape<C>>, token: string, runs: Runs): void {
   const end = (): void => endAll(runs, "invalid_api_key", "The token was replaced.");
   scope.on("token-store:rotated", ({ name, graceS }) => {
     if (name === token) scope.after((graceS ?? 0) * 1_000, end);

@@ -10,7 +10,7 @@ import { readText, unsupported, type JsonObject } from "./fields.ts";
 import { storeFiles, uploadsName } from "./files.ts";
 import type { Protocol } from "./protocol.ts";
 import { accessEnded, refuse, type Refusal } from "./refusal.ts";
-import type { JoinedRun, KeptRun } from "./runs.ts";
+import type { JoinedRun, KeptRun, RunRequest } from "./runs.ts";
 import type { Call, JsonReply } from "./server.ts";
 import { readHops, toSession } from "./session.ts";
 import type { Turn } from "./turn.ts";
@@ -170,16 +170,11 @@ export async function prepareTurn(
   return { ...turn, previous, ...(results && { toolResults: results }) };
 }
 
-interface MessageOptions {
-  readonly session: string;
-  readonly id: string;
+interface MessageOptions
+  extends
+    Pick<RunRequest, "session" | "id" | "settled">,
+    Partial<Pick<RunRequest, "isRepeatable" | "isExpendable">> {
   readonly turn: Turn;
-  /** False if the id is new with each request. @defaultValue `true` */
-  readonly isRepeatable?: boolean;
-  /** The answer is forgotten before those with a key of the client. @defaultValue `false` */
-  readonly isExpendable?: boolean;
-  /** Called once the application has accepted or rejected the message. */
-  readonly settled: () => void;
 }
 
 /** Delivers a message, or joins the answer to the same one. */

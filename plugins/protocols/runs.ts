@@ -27,7 +27,7 @@ interface RunsOptions {
 }
 
 /** A message for the application. */
-interface RunRequest extends Pick<
+export interface RunRequest extends Pick<
   InboundMessage,
   | "session"
   | "id"

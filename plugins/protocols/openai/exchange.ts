@@ -10,7 +10,7 @@ import type { EventWriter } from "../sse.ts";
 import type { OpenaiConfig } from "./config.ts";
 import type { Question } from "../../channels/index.ts";
 import { PlainText, type LinkOf, type TextSink } from "./plain-text.ts";
-import { hasTimedOut } from "./retries.ts";
+import { hasTimedOut } from "./session.ts";
 
 /** How a protocol shows an answer. */
 export interface ResponseFormat {

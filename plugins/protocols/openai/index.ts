@@ -2,10 +2,9 @@
 import type { Plugin } from "../../../kernel/index.ts";
 import { startProtocol, type ProtocolPluginOptions, type ProtocolShape } from "../protocol.ts";
 import { ProtocolServer } from "../server.ts";
-import { explainAddress, mistakes, toBody } from "./addresses.ts";
 import { hostOpenaiSchema, openaiSchema, type OpenaiConfig, type OpenaiInput } from "./config.ts";
 import { openaiErrors, refusals } from "./errors.ts";
-import { OpenaiRoutes } from "./server.ts";
+import { explainAddress, mistakes, OpenaiRoutes, toBody } from "./server.ts";
 import type { TaskKind } from "./tasks.ts";
 
 export type { OpenaiConfig } from "./config.ts";
