@@ -15,7 +15,7 @@ import {
   type RunReader,
 } from "./follower.ts";
 import { runQuestionOf, type RunQuestion } from "./questions.ts";
-import { refuse, stoppingRefusal } from "./refusal.ts";
+import { refuse, stoppingRefusal } from "./errors.ts";
 import { maxTools } from "./tools.ts";
 
 /** Texts of one answer, in UTF-16 code units. A longer answer fails. */

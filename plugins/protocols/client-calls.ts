@@ -2,7 +2,7 @@
 import { isObject } from "../../lib/util.ts";
 import type { Clock } from "../../kernel/index.ts";
 import type { Channels, PreviousTurn, ToolCall, ToolResult } from "../channels/index.ts";
-import { refuse, type Refusal } from "./refusal.ts";
+import { refuse, type Refusal } from "./errors.ts";
 import { RecentMap } from "./recent-map.ts";
 
 /** Calls that are remembered, and for how long. Older ones are found in the conversation. */

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { enabledByDefault, originSetting, settingMeta } from "../pico-server/config.ts";
 
-export { enabledByDefault, settingMeta };
+export { settingMeta };
 
 const MiB = 1024 * 1024;
 
@@ -87,6 +87,9 @@ export const commonSettings = {
       ),
     ),
 } as const;
+
+/** In the list of a host, the plugin is on unless the section says otherwise. */
+export const onByDefault = { enabled: enabledByDefault(commonSettings.enabled) };
 
 /** Whether a client that closes its connection stops the reply. */
 type Disconnect = "stop" | "keep";

@@ -1,8 +1,31 @@
-// Codes and statuses of rejected requests and failed answers, for all protocols.
-import { isRequestError } from "../http/request-error.ts";
+// Rejections of requests, with their codes and statuses, for all protocols.
+import {
+  isRequestError,
+  requestError,
+  type RequestError,
+  type ResponseFacts,
+} from "../http/request-error.ts";
 import { codeOf } from "../../kernel/index.ts";
 import type { RunEnd } from "./follower.ts";
-import { refuse, type Refusal } from "./refusal.ts";
+
+/** A rejected request. Each protocol has a table of the statuses of the codes. */
+export type Refusal = RequestError;
+
+export const refuse = (
+  code: string,
+  message: string,
+  facts: Pick<ResponseFacts, "param" | "headers"> = {},
+): Refusal => requestError(code, message, facts);
+
+/** The token was replaced, or the session of a person with the host has ended. */
+export const accessEnded = (): Refusal =>
+  refuse("invalid_api_key", "The token was replaced, or you have signed out.");
+
+/** The kernel stops: clients may send the message again. */
+export const stoppingRefusal = (): Refusal =>
+  refuse("not_running", "Doorward is stopping. Try again shortly.", {
+    headers: { "Retry-After": "1" },
+  });
 
 /** Code -> status. A protocol may have further codes. */
 export const refusals = {

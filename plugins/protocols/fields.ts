@@ -1,6 +1,6 @@
 // Reads typed fields of a request body. `null` counts as absent.
 import { isObject } from "../../lib/util.ts";
-import { refuse, type Refusal } from "./refusal.ts";
+import { refuse, type Refusal } from "./errors.ts";
 
 /** A JSON object of a client. */
 export type JsonObject = Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@ import type { Address, Media } from "../channels/index.ts";
 import type { MediaFiles, StoredFile } from "../media/index.ts";
 import { isBase64 } from "./media.ts";
 import type { Protocol } from "./protocol.ts";
-import { accessEnded, refuse, type Refusal } from "./refusal.ts";
+import { accessEnded, refuse, type Refusal } from "./errors.ts";
 import type { Turn } from "./turn.ts";
 
 /** Name of the session with the files that a client has uploaded before a message names them. */

@@ -13,7 +13,7 @@ import {
 import { createKeyedBuckets } from "../pico-server/connection/rate-limit.ts";
 import type { Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
-import { refuse, type Refusal } from "./refusal.ts";
+import { refuse, type Refusal } from "./errors.ts";
 import { toClientName } from "./session.ts";
 
 /** A client that may use the protocol: with the token, or as a person whom the host names. */

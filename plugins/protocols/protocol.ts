@@ -11,7 +11,7 @@ import type { CommonConfig } from "./config.ts";
 import { ClientCalls } from "./client-calls.ts";
 import { Gate } from "./gate.ts";
 import type { FileUrl } from "./media.ts";
-import { refuse, stoppingRefusal } from "./refusal.ts";
+import { refuse, stoppingRefusal } from "./errors.ts";
 import { Runs } from "./runs.ts";
 
 /** The parts that the shapes of all protocols have. */

@@ -1,19 +1,20 @@
-// Steps of a request that all protocols share: names, body, message, answers and stop.
+// Steps of a request that all protocols share: names, body, message, answers, stop and files.
 import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { parseObject } from "../../lib/pico-wire/index.ts";
+import { isSessionId, parseObject } from "../../lib/pico-wire/index.ts";
 import type { AnswerResult, Question, QuestionAnswer, Sender } from "../channels/index.ts";
 import { bodyType, readBody } from "../http/kit.ts";
 import { resolveSession } from "../pico-server/handshake/identity.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
 import { readText, unsupported, type JsonObject } from "./fields.ts";
-import { storeFiles, uploadsName } from "./files.ts";
+import { storeFiles, uploadsName, unknownFile, toFileRefusal } from "./files.ts";
 import type { Protocol } from "./protocol.ts";
-import { accessEnded, refuse, type Refusal } from "./refusal.ts";
+import { accessEnded, refuse, type Refusal } from "./errors.ts";
 import type { JoinedRun, KeptRun, RunRequest } from "./runs.ts";
-import type { Call, JsonReply } from "./server.ts";
-import { readHops, toSession } from "./session.ts";
+import type { Call, JsonReply, Route } from "./server.ts";
+import { readHops } from "./session.ts";
 import type { Turn } from "./turn.ts";
+import type { StoredFile } from "../media/index.ts";
 
 type BodyMemory = ReturnType<PicoProtocol["body"]>;
 
@@ -38,7 +39,12 @@ export async function sessionOf(
   param: string,
 ): Promise<string> {
   const isShared = config().sessions === "shared";
-  const session = toSession(name, { prefix, isShared, param });
+  const session = isShared ? name : `${prefix}/${name}`;
+  if (!isSessionId(session)) {
+    const maxBytes = isShared ? 256 : 255 - prefix.length;
+    const limit = `at most ${maxBytes} bytes, without control characters`;
+    throw unsupported(param, `The session name may have ${limit}.`);
+  }
   if (await channel.isToken(name))
     throw unsupported(param, "The session name must not be a token.");
   const resolved = resolveSession(access, session, () => session);
@@ -187,14 +193,12 @@ export function startRun(
     throw refuse("not_running", "Doorward is starting or stopping.", {
       headers: { "Retry-After": "1" },
     });
-  const { content, media, previous, metadata, left: _, ...rest } = turn;
-  const hops = readHops(request);
-  const { sender } = access;
-  const keeping = { isRepeatable, isExpendable, settled };
-  const message = { session, id, content, media, hops, sender, ...keeping };
+  const { previous, metadata, left: _, ...fields } = turn;
+  const message = { session, id, isRepeatable, isExpendable, settled, ...fields };
   return runs.start({
     ...message,
-    ...rest,
+    hops: readHops(request),
+    sender: access.sender,
     ...(previous.length > 0 && { previous }),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   });
@@ -261,4 +265,41 @@ export async function answerQuestions(
     if (result.settled) kept?.run.noteSettled(id);
   }
   return { kept, results };
+}
+
+/** Whether the client may send messages to the session of the file. */
+function mayUseSession({ name, config }: Protocol, call: Call, session: string): boolean {
+  const { scope } = call.access;
+  if (scope) return scope.resolve(session) === session;
+  return config().sessions === "shared" || session.startsWith(`${name}/`);
+}
+
+async function mayRead(protocol: Protocol, call: Call, file: StoredFile): Promise<boolean> {
+  if (file.channel !== "pico" || !mayUseSession(protocol, call, file.session)) return false;
+  // A host may give several people the same session of uploads.
+  const uploads = await sessionOf(protocol, call, uploadsName, "file");
+  return file.session !== uploads || file.sender === call.access.sender.id;
+}
+
+/** A file of another client has the same response as an unknown one. */
+async function download(protocol: Protocol, call: Call, id: string): Promise<undefined> {
+  const { media, http } = protocol;
+  const { request, response, cors: headers } = call;
+  try {
+    const file = await media?.get(id);
+    if (!media || !file || !(await mayRead(protocol, call, file))) throw unknownFile();
+    const hold = (bytes: number) => http.holdResponse(response, bytes);
+    await media.send(file, request, response, { hold, headers });
+  } catch (error) {
+    throw toFileRefusal(protocol, error);
+  }
+}
+
+/** Returns the routes of the address of one file. */
+export function downloadRoutes(protocol: Protocol, id: string): readonly Route[] {
+  const run = (call: Call): Promise<undefined> => download(protocol, call, id);
+  return [
+    { method: "GET", run },
+    { method: "HEAD", run },
+  ];
 }

@@ -6,7 +6,7 @@ import type { PicoProtocol } from "../pico-server/index.ts";
 import { AnswerRun } from "./answer-run.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { RunEnd } from "./follower.ts";
-import { refuse } from "./refusal.ts";
+import { refuse } from "./errors.ts";
 import { offeredNames } from "./tools.ts";
 
 /** Answers that a repeated request may still read. */

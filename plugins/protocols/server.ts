@@ -2,11 +2,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Release } from "../../kernel/index.ts";
 import { retryLargeSeconds, sendJson, sendLargeJson } from "../http/kit.ts";
-import { statusOf, toRefusal } from "./errors.ts";
+import { statusOf, toRefusal, refuse, type Refusal } from "./errors.ts";
 import { unsupported } from "./fields.ts";
 import type { Access } from "./gate.ts";
 import type { Protocol } from "./protocol.ts";
-import { refuse, type Refusal } from "./refusal.ts";
 import { readHeader } from "./session.ts";
 
 /** Lets the stop button of a page stop the reply, whatever the setting says. */

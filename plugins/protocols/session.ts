@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isSessionId } from "../../lib/pico-wire/index.ts";
 import { unsupported } from "./fields.ts";
-import { refuse } from "./refusal.ts";
+import { refuse } from "./errors.ts";
 
 const maxHeaderBytes = 256;
 const maxProductLength = 60;
@@ -59,20 +59,3 @@ export function toIgnored(names: readonly string[]): string {
 export const isMessageId = isSessionId;
 
 export const shortDigest = (text: string): string => hash("sha256", text, "hex").slice(0, 32);
-
-interface SessionOptions {
-  /** The first part of the names of the protocol's own sessions. */
-  readonly prefix: string;
-  readonly isShared: boolean;
-  /** The field or header that contains the name. */
-  readonly param: string;
-}
-
-/** @throws Refusal if the name that a client gave is not valid. */
-export function toSession(name: string, { prefix, isShared, param }: SessionOptions): string {
-  const session = isShared ? name : `${prefix}/${name}`;
-  if (isSessionId(session)) return session;
-  const maxBytes = isShared ? 256 : 255 - prefix.length;
-  const limit = `at most ${maxBytes} bytes, without control characters`;
-  throw unsupported(param, `The session name may have ${limit}.`);
-}

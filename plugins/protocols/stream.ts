@@ -1,8 +1,7 @@
 // Streams one answer to one HTTP response.
-import { toEndRefusal } from "./errors.ts";
+import { toEndRefusal, accessEnded } from "./errors.ts";
 import type { FollowOptions, Follower, RunReader } from "./follower.ts";
 import type { Protocol } from "./protocol.ts";
-import { accessEnded } from "./refusal.ts";
 import type { JoinedRun } from "./runs.ts";
 import type { Call } from "./server.ts";
 import { EventWriter } from "./sse.ts";

@@ -3,7 +3,7 @@ import { isObject } from "../../lib/util.ts";
 import type { ClientTool, ToolChoice } from "../channels/index.ts";
 import { invalidType, own, readText, unsupported, requireText, type JsonObject } from "./fields.ts";
 import { depthOf, withoutPrototypes } from "./metadata.ts";
-import { refuse } from "./refusal.ts";
+import { refuse } from "./errors.ts";
 
 /** Tools of one request, calls of one answer, and results of one message. */
 export const maxTools = 128;

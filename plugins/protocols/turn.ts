@@ -15,7 +15,7 @@ import {
 } from "./fields.ts";
 import { maxImages, readImage } from "./media.ts";
 import { boundFields } from "./metadata.ts";
-import { refuse, type Refusal } from "./refusal.ts";
+import { refuse, type Refusal } from "./errors.ts";
 import { maxTools, type ToolOffer } from "./tools.ts";
 
 /** Bytes of UTF-8 in the text of one message, and in all earlier turns. */

@@ -1,17 +1,12 @@
 // The section `channels.ag_ui`.
 import * as z from "zod";
-import { commonSettings, disconnectSetting, enabledByDefault } from "../config.ts";
+import { commonSettings, disconnectSetting } from "../config.ts";
 
 /** The schema of `channels.ag_ui`. The token store manages the token. */
 export const agUiSchema = z.strictObject({
   ...commonSettings,
   // A page that is loaded again closes its connection too.
   disconnect: disconnectSetting("keep"),
-});
-
-/** In the list of a host, the plugin is on unless the section says otherwise. */
-export const hostAgUiSchema = agUiSchema.extend({
-  enabled: enabledByDefault(agUiSchema.shape.enabled),
 });
 
 /** The validated section `channels.ag_ui`. */

@@ -3,9 +3,10 @@ import type { Plugin } from "../../../kernel/index.ts";
 import { toPlainError } from "../errors.ts";
 import { startProtocol, type ProtocolPluginOptions, type ProtocolShape } from "../protocol.ts";
 import { ProtocolServer } from "../server.ts";
-import { hostAgUiSchema, agUiSchema, type AgUiConfig, type AgUiInput } from "./config.ts";
+import { agUiSchema, type AgUiConfig, type AgUiInput } from "./config.ts";
 import { agUiErrors } from "./errors.ts";
 import { RunRoutes, explainAddress } from "./routes.ts";
+import { onByDefault } from "../config.ts";
 
 export type { AgUiConfig } from "./config.ts";
 export { agUiErrors } from "./errors.ts";
@@ -60,7 +61,10 @@ export function agUi({
     name: "ag-ui",
     api: 1,
     needs: { tokens: true, http: true, picoServer: true, channels: true },
-    config: { section: "channels.ag_ui", schema: enabled ? hostAgUiSchema : agUiSchema },
+    config: {
+      section: "channels.ag_ui",
+      schema: enabled ? agUiSchema.extend(onByDefault) : agUiSchema,
+    },
 
     async start(scope) {
       const protocol = await startProtocol(scope, {

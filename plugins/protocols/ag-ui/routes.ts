@@ -1,9 +1,7 @@
 // Serves /ag-ui: runs, which clients may join again, and their stop.
 import { isRequestError } from "../../http/request-error.ts";
-import { downloadRoutes } from "../downloads.ts";
-import type { JsonObject } from "../fields.ts";
-import type { Protocol } from "../protocol.ts";
 import {
+  downloadRoutes,
   answerQuestions,
   decodeName,
   prepareTurn,
@@ -12,6 +10,8 @@ import {
   stopAnswers,
   withBody,
 } from "../requests.ts";
+import type { JsonObject } from "../fields.ts";
+import type { Protocol } from "../protocol.ts";
 import { streamAnswer } from "../stream.ts";
 import type { JoinedRun, KeptRun } from "../runs.ts";
 import type { Call, JsonReply, Route } from "../server.ts";

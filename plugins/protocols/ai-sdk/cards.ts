@@ -38,11 +38,10 @@ export const toInput = ({
   call,
 }: Omit<RunQuestion, "id" | "sentence">): object => {
   const { kind, options, multiple, other, schema, url, expiresAt } = question;
-  const given = { options, multiple, other, schema, url, expires_at: expiresAt };
   return {
     kind,
     content,
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    ...defined({ options, multiple, other, schema, url, expires_at: expiresAt }),
     ...(call && { tool: call.name, arguments: call.arguments }),
   };
 };

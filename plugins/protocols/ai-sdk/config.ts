@@ -1,6 +1,6 @@
 // The section `channels.ai_sdk`.
 import * as z from "zod";
-import { commonSettings, disconnectSetting, enabledByDefault, settingMeta } from "../config.ts";
+import { commonSettings, disconnectSetting, settingMeta } from "../config.ts";
 
 /** The schema of `channels.ai_sdk`. The token store manages the token. */
 export const aiSdkSchema = z.strictObject({
@@ -17,11 +17,6 @@ export const aiSdkSchema = z.strictObject({
     ),
   // A page that is loaded again closes its connection too.
   disconnect: disconnectSetting("keep"),
-});
-
-/** In the list of a host, the plugin is on unless the section says otherwise. */
-export const hostAiSdkSchema = aiSdkSchema.extend({
-  enabled: enabledByDefault(aiSdkSchema.shape.enabled),
 });
 
 /** The validated section `channels.ai_sdk`. */

@@ -3,9 +3,10 @@ import type { Plugin } from "../../../kernel/index.ts";
 import { toPlainError } from "../errors.ts";
 import { startProtocol, type ProtocolPluginOptions, type ProtocolShape } from "../protocol.ts";
 import { ProtocolServer } from "../server.ts";
-import { hostAiSdkSchema, aiSdkSchema, type AiSdkConfig, type AiSdkInput } from "./config.ts";
+import { aiSdkSchema, type AiSdkConfig, type AiSdkInput } from "./config.ts";
 import { aiSdkErrors } from "./errors.ts";
 import { ChatRoutes, explainAddress } from "./routes.ts";
+import { onByDefault } from "../config.ts";
 
 export type { AiSdkConfig } from "./config.ts";
 export { aiSdkErrors } from "./errors.ts";
@@ -60,7 +61,10 @@ export function aiSdk({
     name: "ai-sdk",
     api: 1,
     needs: { tokens: true, http: true, picoServer: true, channels: true },
-    config: { section: "channels.ai_sdk", schema: enabled ? hostAiSdkSchema : aiSdkSchema },
+    config: {
+      section: "channels.ai_sdk",
+      schema: enabled ? aiSdkSchema.extend(onByDefault) : aiSdkSchema,
+    },
 
     async start(scope) {
       const protocol = await startProtocol(scope, {

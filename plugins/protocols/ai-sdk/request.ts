@@ -15,7 +15,7 @@ import {
   type JsonObject,
 } from "../fields.ts";
 import { readFile } from "../files.ts";
-import { refuse } from "../refusal.ts";
+import { refuse } from "../errors.ts";
 import { isMessageId, shortDigest, toIgnored } from "../session.ts";
 import { boundTools, readTool, readToolChoice, type ToolOffer } from "../tools.ts";
 import {

@@ -1,12 +1,7 @@
 // Serves the addresses below /ai/chat: a message, its stream, its stop and the conversation.
 import { toAnswerResponse } from "../../pico-server/http/post-answer.ts";
-import { downloadRoutes } from "../downloads.ts";
-import { isCut, toEndRefusal } from "../errors.ts";
-import type { JsonObject } from "../fields.ts";
-import { openEnd, type RunMark } from "../follower.ts";
-import type { Protocol } from "../protocol.ts";
-import { markOfLast } from "../questions.ts";
 import {
+  downloadRoutes,
   answerQuestions,
   decodeName,
   prepareTurn,
@@ -15,6 +10,11 @@ import {
   stopAnswers,
   withBody,
 } from "../requests.ts";
+import { isCut, toEndRefusal } from "../errors.ts";
+import type { JsonObject } from "../fields.ts";
+import { openEnd, type RunMark } from "../follower.ts";
+import type { Protocol } from "../protocol.ts";
+import { markOfLast } from "../questions.ts";
 import { streamAnswer } from "../stream.ts";
 import type { JoinedRun, KeptRun } from "../runs.ts";
 import type { Call, JsonReply, Route } from "../server.ts";

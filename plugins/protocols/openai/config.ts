@@ -1,6 +1,6 @@
 // The section `channels.openai`.
 import * as z from "zod";
-import { commonSettings, disconnectSetting, enabledByDefault, settingMeta } from "../config.ts";
+import { commonSettings, disconnectSetting, settingMeta } from "../config.ts";
 
 const modelName = z
   .string()
@@ -59,11 +59,6 @@ export const openaiSchema = z.strictObject({
       ),
     ),
   disconnect: disconnectSetting("stop"),
-});
-
-/** In the list of a host, the plugin is on unless the section says otherwise. */
-export const hostOpenaiSchema = openaiSchema.extend({
-  enabled: enabledByDefault(openaiSchema.shape.enabled),
 });
 
 /** The validated section `channels.openai`. */

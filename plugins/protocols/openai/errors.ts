@@ -1,7 +1,6 @@
 // Errors of the OpenAI protocol: its own codes, and the form of error bodies.
 import { errorTable } from "../../../kernel/index.ts";
-import { missingTokenText, statusOf } from "../errors.ts";
-import type { Refusal } from "../refusal.ts";
+import { missingTokenText, statusOf, type Refusal } from "../errors.ts";
 
 /** Errors of the plugin. `OPENAI_TOKEN_MISSING` fails the start. */
 export const openaiErrors = errorTable({

@@ -1,10 +1,9 @@
 // Serves /v1/files: a client uploads a file, and its messages name the id.
 import { codeOf } from "../../../kernel/index.ts";
 import type { MediaFiles, StoredFile } from "../../media/index.ts";
-import { downloadRoutes } from "../downloads.ts";
+import { downloadRoutes, sessionOf } from "../requests.ts";
 import { toFileRefusal, unknownFile, uploadsName } from "../files.ts";
 import type { Protocol } from "../protocol.ts";
-import { sessionOf } from "../requests.ts";
 import type { Call, JsonReply, Route } from "../server.ts";
 import type { OpenaiConfig } from "./config.ts";
 

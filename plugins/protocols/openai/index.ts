@@ -2,10 +2,11 @@
 import type { Plugin } from "../../../kernel/index.ts";
 import { startProtocol, type ProtocolPluginOptions, type ProtocolShape } from "../protocol.ts";
 import { ProtocolServer } from "../server.ts";
-import { hostOpenaiSchema, openaiSchema, type OpenaiConfig, type OpenaiInput } from "./config.ts";
+import { openaiSchema, type OpenaiConfig, type OpenaiInput } from "./config.ts";
 import { openaiErrors, refusals } from "./errors.ts";
 import { explainAddress, mistakes, OpenaiRoutes, toBody } from "./server.ts";
 import type { TaskKind } from "./tasks.ts";
+import { onByDefault } from "../config.ts";
 
 export type { OpenaiConfig } from "./config.ts";
 export { openaiErrors } from "./errors.ts";
@@ -35,15 +36,6 @@ export type OpenaiShape = ProtocolShape<OpenaiConfig> & {
   offers: { openai: Openai };
 };
 
-const noTasks = (): Record<TaskKind, number> => ({
-  title: 0,
-  tags: 0,
-  follow_ups: 0,
-  queries: 0,
-  autocomplete: 0,
-  other: 0,
-});
-
 /**
  * Creates the plugin that serves `/v1/models`, `/v1/chat/completions` and `/v1/responses`.
  *
@@ -72,7 +64,10 @@ export function openai({
     name: "openai",
     api: 1,
     needs: { tokens: true, http: true, picoServer: true, channels: true },
-    config: { section: "channels.openai", schema: enabled ? hostOpenaiSchema : openaiSchema },
+    config: {
+      section: "channels.openai",
+      schema: enabled ? openaiSchema.extend(onByDefault) : openaiSchema,
+    },
 
     async start(scope) {
       const protocol = await startProtocol(scope, {
@@ -84,14 +79,13 @@ export function openai({
         envPrefix,
         missingToken: openaiErrors.OPENAI_TOKEN_MISSING,
       });
-      const tasks = noTasks();
-      const routes = new OpenaiRoutes(protocol, (kind) => void (tasks[kind] += 1));
+      const routes = new OpenaiRoutes(protocol);
       const form = { find: routes.find, explain: explainAddress, toErrorBody: toBody, refusals };
       protocol.serve(new ProtocolServer(protocol, form), mistakes);
       const { config, status } = protocol;
       return {
         openai: {
-          status: () => ({ ...status(), model: config().model, tasks: { ...tasks } }),
+          status: () => ({ ...status(), model: config().model, tasks: { ...routes.tasks } }),
         },
       };
     },

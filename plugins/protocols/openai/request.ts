@@ -13,7 +13,7 @@ import {
   type JsonObject,
 } from "../fields.ts";
 import { readFile } from "../files.ts";
-import { refuse } from "../refusal.ts";
+import { refuse } from "../errors.ts";
 import {
   readCallId,
   readCalls,

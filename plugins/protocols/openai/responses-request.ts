@@ -14,7 +14,7 @@ import {
 } from "../fields.ts";
 import { readFile } from "../files.ts";
 import { toApproval } from "../questions.ts";
-import { refuse } from "../refusal.ts";
+import { refuse } from "../errors.ts";
 import {
   readCallId,
   readContent,
@@ -68,16 +68,11 @@ function readInputFile(part: JsonObject, param: string): Media {
   for (const other of ["file_id", "file_data"])
     if (readText(part, other, param) !== undefined)
       throw unsupported(param, `${param} must have only one of file_url, file_id and file_data.`);
-  if (!/^data:/i.test(url))
-    throw refuse(
-      "invalid_file",
-      `${param}.file_url must be a data: URL. Doorward loads no files.`,
-      {
-        param: `${param}.file_url`,
-      },
-    );
+  const place = `${param}.file_url`;
+  const message = `${place} must be a data: URL. Doorward loads no files.`;
+  if (!/^data:/i.test(url)) throw refuse("invalid_file", message, { param: place });
   const filename = readText(part, "filename", param);
-  return readFile({ data: url, filename }, `${param}.file_url`);
+  return readFile({ data: url, filename }, place);
 }
 
 /** Reads the id of a stored image. Its type is checked when the message takes it. */

@@ -2,7 +2,7 @@
 import type { JsonObject } from "../fields.ts";
 import type { Protocol } from "../protocol.ts";
 import { markOfLast } from "../questions.ts";
-import { refuse, type Refusal } from "../refusal.ts";
+import { refuse, type Refusal } from "../errors.ts";
 import {
   answerQuestions,
   decodeName,
@@ -50,7 +50,15 @@ const modelPath = /^\/v1\/models\/([^/]+)$/;
 
 export class OpenaiRoutes {
   private readonly protocol: Protocol<OpenaiConfig>;
-  private readonly countTask: (kind: TaskKind) => void;
+  /** Requests for titles and the like, by kind. */
+  readonly tasks: Record<TaskKind, number> = {
+    title: 0,
+    tags: 0,
+    follow_ups: 0,
+    queries: 0,
+    autocomplete: 0,
+    other: 0,
+  };
   /** Unix seconds. */
   private readonly startedAt: number;
   /** Response -> name of its session. */
@@ -59,10 +67,9 @@ export class OpenaiRoutes {
   private readonly retries: RecentMap<EarlierRequest>;
   private readonly chains: Chains;
 
-  constructor(protocol: Protocol<OpenaiConfig>, countTask: (kind: TaskKind) => void) {
+  constructor(protocol: Protocol<OpenaiConfig>) {
     const { clock } = protocol;
     this.protocol = protocol;
-    this.countTask = countTask;
     this.responses = new RecentMap({ max: 1_000, keepMs: 3_600_000, clock });
     this.retries = new RecentMap({ max: 1_000, keepMs: 600_000, clock });
     this.chains = new Chains(clock);
@@ -115,7 +122,7 @@ export class OpenaiRoutes {
         return this.continueWith(call, operation, approvals);
       }
       const task = recogniseTask(call.request, parsed);
-      if (task) this.countTask(task.kind);
+      if (task) this.tasks[task.kind] += 1;
       if (task && protocol.config().tasks === "local") {
         release();
         return this.replyWith(call, operation, replyToTask(task, parsed.turn.content));
