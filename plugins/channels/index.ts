@@ -208,8 +208,8 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
       streams.sessionIdle({ channel: name, session });
       emit("channels:session-left", () => ({ channel: name, session }));
     },
-    stop: async (session, id, by) =>
-      isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : [],
+    stop: (session, id, by) =>
+      isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : Promise.resolve([]),
     async answer(session, id, answer, by, via = "pico") {
       if (!isAttached()) throw channelsErrors.not_running();
       return options.answer({ channel: name, session }, id, answer, by, via);
@@ -217,7 +217,7 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
     isBusy: (session) => isAttached() && inbound.isBusy(name, session),
     drained,
     stopTimes: (stopMs) => stopTimes(stopMs, options.drainMs()),
-    running: async (session) => (isAttached() ? inbound.running(name, session) : []),
+    running: (session) => (isAttached() ? inbound.running(name, session) : Promise.resolve([])),
     close() {
       if (isAttached()) detach();
     },

@@ -50,7 +50,7 @@ describe("stop of a message that a program answers", () => {
     });`);
     const first = rejected(harness.deliver({ id: "a", content: "early" }));
     await seen(harness, "message.send 1");
-    expect(harness.halt("a")).toEqual([{ id: "a", status: "stopping" }]);
+    expect(await harness.halt("a")).toEqual([{ id: "a", status: "stopping" }]);
     expect(await first).toBe("stopped");
     harness.deliver({ id: "b", content: "go", session: "other" }).catch(() => undefined);
     await seen(harness, "message.stop 1");
@@ -63,8 +63,8 @@ describe("stop of a message that a program answers", () => {
     const first = rejected(harness.deliver({ id: "a", content: "ends" }));
     harness.deliver({ id: "b", content: "silent" }).catch(() => undefined);
     await harness.seen.next("typing");
-    expect(harness.halt("a", { id: "owner" })).toEqual([{ id: "a", status: "stopping" }]);
-    expect(harness.halt("a", { id: "token:pico" })).toEqual([{ id: "a", status: "stopping" }]);
+    expect(await harness.halt("a", { id: "owner" })).toEqual([{ id: "a", status: "stopping" }]);
+    expect(await harness.halt("a", { id: "token:pico" })).toEqual([{ id: "a", status: "stopping" }]);
     expect(await first).toBe("stopped");
     await waitFor(() => received(harness).length === 3);
     const lines = received(harness).map((text) => JSON.parse(text) as { type: string });
@@ -99,7 +99,7 @@ describe("stop of a message that a program answers", () => {
       id: "a",
       end: { outcome: "stopped", finishReason: "stopped", messages: 2 },
     });
-    expect(harness.halt("a")).toEqual([{ id: "a", status: "over" }]);
+    expect(await harness.halt("a")).toEqual([{ id: "a", status: "over" }]);
     expect(harness.status()).toMatchObject({ inWork: 0, stopped: 1, answered: 0 });
   });
 
@@ -145,7 +145,7 @@ describe("stop of a message that a program answers", () => {
     rejected(harness.deliver({ id: "a" })).catch(() => undefined);
     await harness.seen.next("the beginning");
     await waitFor(() => release);
-    expect(harness.halt("a")).toEqual([{ id: "a", status: "stopping" }]);
+    expect(await harness.halt("a")).toEqual([{ id: "a", status: "stopping" }]);
     release!();
     expect((await harness.ends.next("the end")).end.outcome).toBe("completed");
   });
