@@ -158,6 +158,19 @@ export const timeTarget = (what, aim, all, name, base) => ({
   bound: "at most",
 });
 
+/** Requires at most `aim` times the processor time of another server. @type {typeof rateTarget} */
+export const processorTarget = (what, aim, all, name, base) =>
+  timeTarget(
+    what,
+    aim,
+    all.map(({ samples, ...series }) => ({
+      ...series,
+      samples: samples.map((sample) => ({ ...sample, rate: 1e6 / sample.cost })),
+    })),
+    name,
+    base,
+  );
+
 /** Formats the targets. Those without values are left out: their peer is missing.
  * @param {readonly Target[]} targets */
 export function verdicts(targets) {

@@ -1,7 +1,7 @@
 // Measures durable messages: total processor time, with the work that follows the load.
 import { setTimeout as wait } from "node:timers/promises";
 import { processorSeconds } from "../load/processor.mjs";
-import { comparison, timeTarget } from "../report.mjs";
+import { comparison, processorTarget } from "../report.mjs";
 import { compare, withPairs } from "../rounds.mjs";
 
 const connections = 50;
@@ -45,11 +45,7 @@ export const measureDurable = (size) =>
       const title = `durable echo, ${inFlight} in flight on each of ${connections} connections`;
       console.log(comparison(title, "messages/s", "ws and sqlite", found));
       const what = `durable echo, ${inFlight} in flight, in total, of ws and SQLite`;
-      const times = found.map(({ samples, ...series }) => ({
-        ...series,
-        samples: samples.map((sample) => ({ ...sample, rate: 1e6 / sample.cost })),
-      }));
-      targets.push(timeTarget(what, aim, times, "doorward, stored", "ws and sqlite"));
+      targets.push(processorTarget(what, aim, found, "doorward, stored", "ws and sqlite"));
     }
     return targets;
   });

@@ -1,5 +1,5 @@
 import { compare, withPairs } from "../rounds.mjs";
-import { comparison, rateTarget } from "../report.mjs";
+import { comparison, processorTarget } from "../report.mjs";
 
 /** @typedef {import("../rounds.mjs").Size} Size */
 
@@ -30,17 +30,19 @@ export const measureEcho = (size) =>
     for (const { generator } of pairs)
       await generator.ask("connect", { connections, perSession: 1 });
     await warmUp(pairs, size);
-    for (const [inFlight, aim] of /** @type {const} */ ([
-      [1, 1.3],
-      [16, 2.5],
+    for (const [inFlight, plain, extension] of /** @type {const} */ ([
+      [1, 1.2, 1.7],
+      [16, 0.65, 1.1],
     ])) {
       const found = await compare(pairs, size, ({ generator }) =>
         generator.ask("exchange", { inFlight, seconds: size.seconds }),
       );
       const title = `echo, ${inFlight} in flight on each of ${connections} connections`;
       console.log(comparison(title, "messages/s", "ws", found));
+      const what = `echo, ${inFlight} in flight, processor time of bare ws`;
       targets.push(
-        rateTarget(`echo, ${inFlight} in flight, of bare ws`, aim, found, "doorward", "ws"),
+        processorTarget(what, plain, found, "doorward", "ws"),
+        processorTarget(`extension, ${what}`, extension, found, "doorward, extension", "ws"),
       );
     }
     return targets;
