@@ -9,7 +9,7 @@ const budget = [
   ["message", 35],
   ["rotation", 50],
   ["settings", 36],
-  ["append", 15],
+  ["append", 11],
 ] as const;
 
 const entered = JSON.parse(read("tests/golden/files/walks.json")) as Readonly<
