@@ -184,6 +184,8 @@ export class ResponseBudget {
   private readonly peer: (request: ServerResponse["req"]) => Peer;
   private readonly total: Usage = { bytes: 0, responses: 0 };
   private readonly addresses = new Map<string, Usage>();
+  /** What each response holds. A response has one listener, however many parts it holds. */
+  private readonly held = new WeakMap<ServerResponse, Set<Release>>();
 
   constructor(peer: (request: ServerResponse["req"]) => Peer) {
     this.peer = peer;
@@ -202,17 +204,26 @@ export class ResponseBudget {
       usage.bytes += bytes;
       usage.responses += 1;
     }
-    let isHeld = true;
+    const held = this.heldBy(response);
     const release = (): void => {
-      if (!isHeld) return;
-      isHeld = false;
+      if (!held.delete(release)) return;
       for (const usage of [total, own]) {
         usage.bytes -= bytes;
         usage.responses -= 1;
       }
       if (own.responses === 0) addresses.delete(key);
     };
-    response.once("finish", release).once("close", release);
+    held.add(release);
     return release;
   };
+
+  private heldBy(response: ServerResponse): Set<Release> {
+    const known = this.held.get(response);
+    if (known) return known;
+    const held = new Set<Release>();
+    this.held.set(response, held);
+    const releaseAll = (): void => held.forEach((release) => release());
+    response.once("finish", releaseAll).once("close", releaseAll);
+    return held;
+  }
 }

@@ -85,6 +85,22 @@ describe("Http.holdResponse", () => {
       for (const socket of sockets) socket.destroy();
     }));
 
+  test("listens to a response once, and frees all parts that it holds", () =>
+    withKernel([http({ port: 0 })], async ({ kernel }) => {
+      const service = kernel.services.http;
+      const parts = 100;
+      const seen: { readonly fitting: number; readonly listeners: number }[] = [];
+      service.request("/parts", (_, response) => {
+        const before = response.listenerCount("close");
+        const held = Array.from({ length: parts }, () => service.holdResponse(response, 70_000));
+        const fitting = held.filter((release) => release !== undefined).length;
+        seen.push({ fitting, listeners: response.listenerCount("close") - before });
+        response.writeHead(200).end();
+      });
+      for (const _ of [1, 2]) expect((await get(portOf(service), "/parts")).status).toBe(200);
+      expect(seen).toEqual([1, 2].map(() => ({ fitting: parts, listeners: 1 })));
+    }));
+
   test("accepts a single response that exceeds the limit", () =>
     serve(async ({ port }) => {
       expect((await get(port, `/bytes?${80 * MiB}`)).status).toBe(200);
