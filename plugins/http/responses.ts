@@ -184,7 +184,7 @@ export class ResponseBudget {
   private readonly peer: (request: ServerResponse["req"]) => Peer;
   private readonly total: Usage = { bytes: 0, responses: 0 };
   private readonly addresses = new Map<string, Usage>();
-  /** What each response holds. A response has one listener, however many parts it holds. */
+  /** The parts that each response holds. All of a response share one listener. */
   private readonly held = new WeakMap<ServerResponse, Set<Release>>();
 
   constructor(peer: (request: ServerResponse["req"]) => Peer) {

@@ -13,6 +13,7 @@ import type { PicoServerConfig } from "./config.ts";
 import { frameTypeOf, memoizeLast } from "./frame-encoding.ts";
 import { toProtocolCall, type ProtocolCall } from "./protocol-frames.ts";
 import type { ProtocolSubscriber, PicoProtocol } from "./protocol-service.ts";
+import type { PicoChannelAdapter } from "./session/channel-adapter.ts";
 import type { SessionGuard } from "./session/session-guard.ts";
 
 interface PresenceOptions {
@@ -98,9 +99,13 @@ function callAll({ subscribers }: WatchedSession, run: ProtocolCall): void {
 }
 
 /** Runs after everything before, unless it depends on text that could not be stored. */
-function runAfter(entry: WatchedSession, stored: unknown, run: () => void): void {
+function runAfter(
+  entry: WatchedSession,
+  stored: Promise<unknown> | undefined,
+  run: () => void,
+): void {
   const before = entry.unstored;
-  if (before === undefined && !(stored instanceof Promise)) return run();
+  if (before === undefined && stored === undefined) return run();
   const done: Promise<unknown> = Promise.allSettled([before, stored]).then(([, outcome]) => {
     if (outcome.status === "fulfilled") run();
     if (entry.unstored === done) entry.unstored = undefined;
@@ -116,7 +121,7 @@ export class ProtocolHub {
   private readonly watched = new Map<string, WatchedSession>();
 
   /** Returns an adapter that does the same, and also informs the subscribers. */
-  observe(adapter: ChannelAdapter): ChannelAdapter {
+  observe(adapter: PicoChannelAdapter): ChannelAdapter {
     const observed = Object.create(adapter) as ChannelAdapter;
     return Object.assign(observed, {
       send: (session: string, id: string, message: GrowingMessage) => {
@@ -126,23 +131,21 @@ export class ProtocolHub {
         );
       },
       update: (session: string, id: string, message: GrowingMessage) =>
-        this.pass(session, adapter.update!(session, id, message), (subscriber) =>
+        this.pass(session, adapter.update(session, id, message), (subscriber) =>
           subscriber.written(id, message, message.final ?? false),
         ),
       remove: (session: string, id: string) =>
-        this.pass(session, adapter.remove!(session, id), (subscriber) => subscriber.removed(id)),
-      turn: (message: InboundMessage) => {
-        const stored = adapter.turn?.(message);
-        const { session } = message;
-        void this.pass(session, stored, (subscriber) => subscriber.turned?.(message));
-        return stored;
-      },
+        this.pass(session, adapter.remove(session, id), (subscriber) => subscriber.removed(id)),
+      turn: (message: InboundMessage) =>
+        this.pass(message.session, adapter.turn(message), (subscriber) =>
+          subscriber.turned?.(message),
+        ),
       failed: (session: string, id: string, error: unknown) => {
-        adapter.failed?.(session, id, error);
+        adapter.failed(session, id, error);
         this.tell(session, (subscriber) => subscriber.failed(id, error));
       },
       ended: (session: string, id: string, end: AnswerEnd) => {
-        const told = adapter.ended?.(session, id, end);
+        const told = adapter.ended(session, id, end);
         this.tell(session, (subscriber) => subscriber.ended(id, end));
         return told;
       },
@@ -211,7 +214,11 @@ export class ProtocolHub {
     };
   }
 
-  private pass<T>(session: string, stored: T, call: ProtocolCall): T {
+  private pass<T extends Promise<unknown> | undefined>(
+    session: string,
+    stored: T,
+    call: ProtocolCall,
+  ): T {
     const entry = this.watched.get(session);
     if (entry) runAfter(entry, stored, () => callAll(entry, call));
     return stored;

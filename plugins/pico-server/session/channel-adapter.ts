@@ -1,5 +1,5 @@
 // Sends the messages of the application to the sessions of the pico channel.
-import type { Awaitable, Clock } from "../../../kernel/index.ts";
+import type { Clock } from "../../../kernel/index.ts";
 import type {
   AnswerEnd,
   ChannelAdapter,
@@ -217,10 +217,11 @@ export class PicoChannelAdapter implements ChannelAdapter {
     void this.broadcast(session, { type: "error", payload });
   }
 
-  turn(message: InboundMessage): Awaitable<void> {
-    if (!this.sessions.wantsTurns(message.session)) return;
+  /** @returns Undefined if there is nothing to wait for. */
+  turn(message: InboundMessage): Promise<void> | undefined {
+    if (!this.sessions.wantsTurns(message.session)) return undefined;
     const appended = this.sessions.append(message.session, toTurnEntry(message, this.newId));
-    if (appended instanceof Promise) return appended.then(() => undefined);
+    return appended instanceof Promise ? appended.then(() => undefined) : undefined;
   }
 
   async ended(session: string, id: string, end: AnswerEnd): Promise<void> {

@@ -118,8 +118,8 @@ describe("documentation page", () => {
       expect(await list.count()).toBe(0);
       await page.getByText("All pages").click();
       expect(await list.locator("[aria-current=page]").textContent()).toBe(
-          "Configuration and commands",
-        );
+        "Configuration and commands",
+      );
       await list.getByRole("link", { name: "Deployment" }).click();
       await page.waitForURL("**/docs/deploy");
     });

@@ -97,7 +97,10 @@ describe("Http.holdResponse", () => {
         seen.push({ fitting, listeners: response.listenerCount("close") - before });
         response.writeHead(200).end();
       });
-      for (const _ of [1, 2]) expect((await get(portOf(service), "/parts")).status).toBe(200);
+      for (const round of [1, 2]) {
+        expect((await get(portOf(service), "/parts")).status).toBe(200);
+        expect(seen).toHaveLength(round);
+      }
       expect(seen).toEqual([1, 2].map(() => ({ fitting: parts, listeners: 1 })));
     }));
 

@@ -64,7 +64,9 @@ describe("stop of a message that a program answers", () => {
     harness.deliver({ id: "b", content: "silent" }).catch(() => undefined);
     await harness.seen.next("typing");
     expect(await harness.halt("a", { id: "owner" })).toEqual([{ id: "a", status: "stopping" }]);
-    expect(await harness.halt("a", { id: "token:pico" })).toEqual([{ id: "a", status: "stopping" }]);
+    expect(await harness.halt("a", { id: "token:pico" })).toEqual([
+      { id: "a", status: "stopping" },
+    ]);
     expect(await first).toBe("stopped");
     await waitFor(() => received(harness).length === 3);
     const lines = received(harness).map((text) => JSON.parse(text) as { type: string });
