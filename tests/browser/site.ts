@@ -180,7 +180,7 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   }),
   "/doctor": consolePage("doctor", { title: "Doctor", route: "/doctor", data: {} }),
   "/docs": docsPage("index"),
-  "/docs/configuration": docsPage("configuration"),
+  "/docs/client": docsPage("client"),
   "/message": doorway("message", {
     text: "This dashboard is not served as doors.example.",
     hint: 'Add "doors.example" to "allowed_hosts" in launcher-config.json.',

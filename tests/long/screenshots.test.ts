@@ -27,7 +27,7 @@ const pages: Readonly<Record<string, string>> = {
   settings: "/settings",
   activity: "/activity",
   doctor: "/doctor",
-  docs: "/docs/configuration",
+  docs: "/docs/client",
 };
 
 /** Colours of the cells: red, green and blue of each, row by row. */

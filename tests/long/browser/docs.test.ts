@@ -36,7 +36,7 @@ describe("documentation page", () => {
 
   test("lists pages by task, headings and neighbours", async () => {
     await dashboard.openLive(
-      "/docs/configuration",
+      "/docs/client",
       async (page) => {
         const contents = page.getByRole("navigation", { name: "Documentation" });
         expect(await contents.getByRole("heading").allTextContents()).toEqual([
@@ -46,7 +46,7 @@ describe("documentation page", () => {
           "Build",
         ]);
         expect(await contents.locator("[aria-current=page]").textContent()).toBe(
-          "Configuration and commands",
+          "The command line and the client",
         );
         const headings = page.getByRole("navigation", { name: "On this page" });
         await headings.getByRole("link").last().click();
@@ -57,7 +57,7 @@ describe("documentation page", () => {
         await page.setViewportSize({ width: 1180, height: 900 });
         expect(await headings.isVisible()).toBe(false);
         await page.locator('[rel="next"]').click();
-        await page.waitForURL("**/docs/deploy");
+        await page.waitForURL("**/docs/pico");
       },
       wide,
     );
@@ -113,12 +113,12 @@ describe("documentation page", () => {
 
   test("folds the list of pages on phones", async () => {
     const phone = { viewport: { width: 390, height: 844 } };
-    await dashboard.open("/docs/configuration", phone, async (page) => {
+    await dashboard.open("/docs/client", phone, async (page) => {
       const list = page.getByRole("navigation", { name: "Documentation" });
       expect(await list.count()).toBe(0);
       await page.getByText("All pages").click();
       expect(await list.locator("[aria-current=page]").textContent()).toBe(
-        "Configuration and commands",
+        "The command line and the client",
       );
       await list.getByRole("link", { name: "Deployment" }).click();
       await page.waitForURL("**/docs/deploy");
@@ -128,7 +128,7 @@ describe("documentation page", () => {
   test("loads the search index with the first key and opens a section", async () => {
     dashboard.site.views.set("GET /docs/search.json", searchIndex);
     await dashboard.openLive(
-      "/docs/configuration",
+      "/docs/client",
       async (page) => {
         const asked: string[] = [];
         page.on("request", (request) => asked.push(new URL(request.url()).pathname));
@@ -155,7 +155,7 @@ describe("documentation page", () => {
   test("says so when nothing matches, and when the index cannot be loaded", async () => {
     dashboard.site.answer = () => [503, { message: "Not now" }];
     await dashboard.openLive(
-      "/docs/configuration",
+      "/docs/client",
       async (page) => {
         const search = page.getByRole("searchbox");
         const status = page.locator(".contents [role=status]");

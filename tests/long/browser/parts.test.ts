@@ -211,8 +211,8 @@ describe("frame", () => {
 
   test("finds settings and headings with the command palette, then lists them first", async () => {
     const headings = [
-      ["configuration", "", "Configuration and commands", ""],
-      ["configuration", "exit-codes", "Exit codes", "How a program ends."],
+      ["commands", "", "Commands", ""],
+      ["commands", "exit-codes", "Exit codes", "How a program ends."],
       ["pico", "close-codes", "Close codes", "How a connection ends."],
     ];
     dashboard.site.views.set("GET /docs/search.json", headings);
