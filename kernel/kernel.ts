@@ -1,7 +1,7 @@
 // Creates a kernel: checks and starts its plugins, stops them, and reports their health.
 import { createBus, type Bus } from "./bus.ts";
 import { ConfigurationStore } from "./configuration.ts";
-import { consoleLog, createSafeLog, noop, systemClock, systemRandom } from "./defaults.ts";
+import { consoleLog, createSafeLog, noop, systemClock, createRandom } from "./defaults.ts";
 import { codeOf, kernelErrors } from "./errors.ts";
 import { createLifecycle, isOver, type Lifecycle, type Status } from "./lifecycle.ts";
 import { PluginRun, type PluginPhase } from "./plugin-run.ts";
@@ -201,7 +201,7 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
   plugins: L & Wired<L>,
   options: KernelOptions<L> = {},
 ): Kernel<L> {
-  const { clock = systemClock, random = systemRandom, signal, startTimeoutMs = 60_000 } = options;
+  const { clock = systemClock, random = createRandom(), signal, startTimeoutMs = 60_000 } = options;
   if (typeof clock.monotonic !== "function") throw kernelErrors.KERNEL_CLOCK();
   const log = createSafeLog(options.log ?? consoleLog);
   const list: readonly AnyPlugin[] = [...(plugins as L), ...(options.plugins ?? [])];

@@ -1,8 +1,11 @@
 /** IP addresses: normal form, limiter keys, networks, and the URLs of a server. */
 import type { Server } from "node:http";
-import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
+import { BlockList, isIPv6 as fitsIPv6, isIP, isIPv4 } from "node:net";
 import { networkInterfaces } from "node:os";
 import { Server as TlsServer } from "node:tls";
+
+/** Most addresses contain no colon; that check is faster than the regular expression of Node. */
+const isIPv6 = (address: string): boolean => address.includes(":") && fitsIPv6(address);
 
 /** Returns the eight groups of an IPv6 address. The caller must have checked it with `isIPv6`. */
 function ipv6Groups(address: string): number[] {

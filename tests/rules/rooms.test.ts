@@ -6,9 +6,9 @@ import { sources } from "./source.ts";
  * reasons of these. */
 
 const rooms = [
-  ["kernel", 1_760],
+  ["kernel", 1_770],
   ["lib", 6_800],
-  ["plugins/http", 3_380],
+  ["plugins/http", 3_385],
   ["plugins/token-store", 1_400],
   ["plugins/settings", 500],
   ["plugins/channels", 6_660],
