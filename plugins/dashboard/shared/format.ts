@@ -28,9 +28,14 @@ export function formatCount(n: number): string {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
+/** Created once, because this takes longer than formatting. */
+let times: Intl.DateTimeFormat | undefined;
+
 /** The time in the time zone of the reader, for example `14:02`. */
-export const timeOfDay = (at: number): string =>
-  new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+export function timeOfDay(at: number): string {
+  times ??= new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  return times.format(at);
+}
 
 /** Date and time in the time zone of the reader, with the same clock. */
 export const dateAndTime = (at: number): string =>

@@ -19,14 +19,6 @@ function startOfDay(at: number): number {
 const daysBetween = (at: number, now: number): number =>
   Math.round((startOfDay(now) - startOfDay(at)) / dayMs);
 
-/** Created once, because this takes longer than formatting. */
-let times: Intl.DateTimeFormat | undefined;
-
-export function formatTime(at: number): string {
-  times ??= new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
-  return times.format(at);
-}
-
 const formatDate = (at: number, options: Intl.DateTimeFormatOptions): string =>
   new Date(at).toLocaleDateString([], options);
 
@@ -42,9 +34,6 @@ export function formatPeriod(at: number, now: number): string {
   const year = isSameYear(at, now) ? {} : ({ year: "numeric" } as const);
   return formatDate(at, { month: "long", ...year });
 }
-
-/** Date and time in full. */
-export const formatTitle = (at: number): string => new Date(at).toLocaleString([]);
 
 /** Age of a row in the list: "now", "5 min", "2 h", the weekday in the last week, the date. */
 export function formatAge(at: number, now: number): string {

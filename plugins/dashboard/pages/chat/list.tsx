@@ -7,6 +7,7 @@ import type {
   SearchHit,
   SearchView,
 } from "../../shared/conversation-views.ts";
+import { dateAndTime } from "../../shared/format.ts";
 import { protocolNames } from "../../shared/protocols.ts";
 import { serverNow } from "../live/clock.ts";
 import { load } from "../live/owner.ts";
@@ -16,7 +17,7 @@ import { Menu } from "../parts/menu.tsx";
 import { Empty } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { menuOf } from "./acts.tsx";
-import { formatAge, formatPeriod, formatTitle } from "./dates.ts";
+import { formatAge, formatPeriod } from "./dates.ts";
 import { isArchived } from "./state/flags.ts";
 import type { ConversationList } from "./state/list.ts";
 import { countUnread } from "./state/seen.ts";
@@ -238,7 +239,7 @@ function RowLink({ row, store, isReady }: RowProps): JSX.Element {
       <p class={`cut${isFailed ? " bad" : ""}`} dir="auto">
         {isFailed ? "Not delivered" : text || "\u00a0"}
       </p>
-      <time title={isReady && at > 0 ? formatTitle(at) : undefined}>
+      <time title={isReady && at > 0 ? dateAndTime(at) : undefined}>
         {isReady && at > 0 ? formatAge(at, serverNow()) : ""}
       </time>
       {unread > 0 && (

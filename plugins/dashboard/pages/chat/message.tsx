@@ -7,9 +7,9 @@ import { Button, IconButton } from "../parts/button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { PlainText } from "../parts/drawn.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { formatCount, relativeTime } from "../../shared/format.ts";
+import { formatCount, relativeTime, timeOfDay } from "../../shared/format.ts";
 import { Files } from "./files/file-view.tsx";
-import { formatMs, formatTime } from "./dates.ts";
+import { formatMs } from "./dates.ts";
 import { Prose } from "./markdown/prose.tsx";
 import type { ComposerHandle } from "./composer.tsx";
 import type { Conversation } from "./state/conversation.ts";
@@ -89,7 +89,7 @@ const textsOf = ({ segments }: Answer): readonly string[] =>
 function Time({ at }: { readonly at: number }): JSX.Element {
   return (
     <time dateTime={new Date(at).toISOString()} title={relativeTime(at, serverNow())}>
-      {formatTime(at)}
+      {timeOfDay(at)}
     </time>
   );
 }
@@ -123,7 +123,7 @@ function UserView({ message, isLast, versions, queuePlace, context }: UserProps)
     <article
       class={`msg mine${isLast ? " last" : ""}${isQueued ? " queued" : ""}`}
       id={`m-${requestId}`}
-      aria-label={`${sender ?? "You"} at ${formatTime(at)}`}
+      aria-label={`${sender ?? "You"} at ${timeOfDay(at)}`}
     >
       {sender !== undefined && (
         <div class="who">
@@ -222,7 +222,7 @@ function AnswerView({ answer, isLast, context }: AnswerProps): JSX.Element {
     <article
       class={`msg${isLast ? " last" : ""}${hasCard ? " asks" : ""}`}
       id={`m-${key}`}
-      aria-label={`${name} at ${formatTime(at)}`}
+      aria-label={`${name} at ${timeOfDay(at)}`}
       aria-busy={isWorking}
     >
       <div class="who">
