@@ -61,8 +61,6 @@ export interface Loaded {
   readonly sources: Sources;
   /** Unparsed `handler` of `config.json`, which names the application. */
   readonly handler: unknown;
-  /** Unparsed `plugins` of `config.json`. */
-  readonly pluginEntries: unknown;
   /** Sentences for the log: misspelt, unused and ignored settings and variables. */
   readonly warnings: readonly string[];
   /** The subset of `warnings` about settings of PicoClaw, which are ignored. */
@@ -159,7 +157,6 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     config: loaded,
     sources: { home, file, overlay, managed, flags: given, loaded: (section) => loaded[section] },
     handler: main["handler"],
-    pluginEntries: main["plugins"],
     warnings: [...missing, ...fromEnv.warnings, ...stray, ...foreign],
     foreign,
   };

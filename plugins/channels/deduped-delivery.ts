@@ -16,18 +16,14 @@ export interface DedupeContext {
 
 type Status = Parameters<DeliveryCallbacks["accepted"]>[0];
 
-async function store(
+/** @returns Undefined without a store, and for a message whose conversation was deleted. */
+const store = (
   { taken }: DedupeContext,
   { channel, session, id }: InboundMessage,
   { digest, isDiscarded }: DeliveryRecord,
   stopped: boolean,
-): Promise<void> {
-  if (!isDiscarded) await taken?.settle({ channel, session }, id, digest, { stopped });
-}
-
-/** False without a store, and for a message whose conversation was deleted. */
-const mustStore = ({ taken }: DedupeContext, { isDiscarded }: DeliveryRecord): boolean =>
-  taken !== undefined && !isDiscarded;
+): Promise<void> | undefined =>
+  isDiscarded ? undefined : taken?.settle({ channel, session }, id, digest, { stopped });
 
 /**
  * Answers a repeated message that was accepted or stopped. If the store did not learn of it at the
@@ -78,8 +74,9 @@ export class DedupedDelivery implements ReportingCallbacks {
   }
 
   accepted(status: Status): void {
-    if (!mustStore(this.context, this.record)) return this.reportAccepted(status);
-    this.reporting = store(this.context, this.message, this.record, false)
+    const stored = store(this.context, this.message, this.record, false);
+    if (!stored) return this.reportAccepted(status);
+    this.reporting = stored
       .then(
         () => this.reportAccepted(status),
         (error: unknown) => this.reportUnstored(error),
@@ -94,8 +91,9 @@ export class DedupedDelivery implements ReportingCallbacks {
   }
 
   private storeStopped(reason: unknown): void {
-    if (!mustStore(this.context, this.record)) return this.reportStopped(reason);
-    this.reporting = store(this.context, this.message, this.record, true)
+    const stored = store(this.context, this.message, this.record, true);
+    if (!stored) return this.reportStopped(reason);
+    this.reporting = stored
       .then(
         () => this.reportStopped(reason),
         (failure: unknown) => this.reportUnstoredStop(failure),

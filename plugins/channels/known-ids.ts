@@ -41,9 +41,10 @@ export class KnownIds {
     if (!isDeduplicated || this.dedupe.hasSession(message)) return false;
     if (this.dedupe.find(message)) return false;
     const { channel, session, id } = message;
+    const known = this.taken.known({ channel, session }, id);
     const waiting: WaitingDelivery[] = [];
     this.loading.set(keyOf(message), waiting);
-    this.taken.known({ channel, session }, id).then(
+    known.then(
       (loaded) => {
         const isComplete = this.restore(message, loaded);
         const [first] = waiting;

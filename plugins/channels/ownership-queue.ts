@@ -89,7 +89,7 @@ export class OwnershipQueue {
     ownership.listen({
       passed: (message, outcome, deliverOptions) =>
         inbound.deliver(message, outcome, deliverOptions),
-      stopped: (address, id, by) => this.stopHere(address, id, by),
+      stopped: (address, id, by) => this.stopOwned(address, id, by),
       running: ({ channel, session }) => inbound.runningHere(channel, session),
       lost: (address) => this.lost(address),
       answered: (...given) => questions.answer(...given),
@@ -201,13 +201,13 @@ export class OwnershipQueue {
       if (stopped.length > 0) return [...removed, ...stopped];
       log.warn({ ...to, err }, "the node that has a session could not be asked to stop a message");
     }
-    if (!results?.some(isKnown)) results = await this.stopHere(to, id, by);
+    if (!results?.some(isKnown)) results = await this.stopOwned(to, id, by);
     const names = new Set(removed.map((result) => result.id));
     return [...removed, ...results.filter((result) => !names.has(result.id))];
   }
 
   /** Loads the ids of the session if the message is unknown: it may be over. */
-  private async stopHere(
+  private async stopOwned(
     to: Address,
     id: string | undefined,
     by: Sender | undefined,

@@ -275,13 +275,25 @@ export class Run implements Task {
    * @returns False if the application has begun with it.
    */
   withdraw(reason: Error = channelsErrors.stopped()): boolean {
-    const { application, received } = this;
-    if (this.isStopped || !received || !application?.withdraw?.(received)) return false;
+    const { received } = this;
+    if (this.isStopped || !received || !this.askToReturn(received)) return false;
     this.isStopped = this.isOver = true;
     this.remove(reason);
     this.release();
     this.slot!.forget(this);
     return true;
+  }
+
+  /** An application that fails here keeps the message, which is stopped as others are. */
+  private askToReturn(received: ReceivedMessage): boolean {
+    try {
+      return this.application?.withdraw?.(received) === true;
+    } catch (err) {
+      const { channel, session, id } = this.message;
+      const text = "the application failed to say whether it has begun with a message";
+      this.options.log.error({ err, channel, session, id }, text);
+      return false;
+    }
   }
 
   /**

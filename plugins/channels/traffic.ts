@@ -142,7 +142,10 @@ class TimesRecorder {
       this.newer = new Map();
     }
     const recorded = new Recorded(message, this.clock);
-    this.newer.set(keyOf(message, message.id), recorded);
+    const key = keyOf(message, message.id);
+    // A repeated message is the newest.
+    for (const map of [this.newer, this.older]) map.delete(key);
+    this.newer.set(key, recorded);
     return recorded;
   }
 
@@ -156,8 +159,8 @@ class TimesRecorder {
 
   /** @returns The times, oldest first. */
   list(): readonly RequestTimes[] {
-    const before = [...this.older].filter(([key]) => !this.newer.has(key));
-    return [...before, ...this.newer].slice(-maxRequests).map(([, recorded]) => recorded.view());
+    const all = [...this.older.values(), ...this.newer.values()];
+    return all.slice(-maxRequests).map((recorded) => recorded.view());
   }
 }
 

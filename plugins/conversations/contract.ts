@@ -1,5 +1,5 @@
 /** Types of the conversations service: history for pages, commands and applications. */
-import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
+import type { Clock, Log, Release } from "../../kernel/index.ts";
 import type {
   Address,
   AnswerResult,
@@ -271,13 +271,13 @@ export interface ConversationRecord {
   /** False for session names that the log cannot have. */
   canKeep(session: string): boolean;
   /** Adds the message of a person. */
-  turn(message: InboundMessage): Awaitable<unknown>;
+  turn(message: InboundMessage): Promise<unknown>;
   /** Adds a message of the application, sent at this time (Unix milliseconds). */
-  sent(session: string, id: string, message: GrowingMessage, at: number): Awaitable<unknown>;
+  sent(session: string, id: string, message: GrowingMessage, at: number): Promise<unknown>;
   /** Replaces the text of a message. */
-  updated(session: string, id: string, message: GrowingMessage, at: number): Awaitable<unknown>;
+  updated(session: string, id: string, message: GrowingMessage, at: number): Promise<unknown>;
   /** Removes a message. `asked`: it was a question, which no client has seen. */
-  removed(session: string, id: string, at: number, asked?: boolean): Awaitable<unknown>;
+  removed(session: string, id: string, at: number, asked?: boolean): Promise<unknown>;
 }
 
 /** The service of the plugin: the log of every channel, and the history of what was said. */

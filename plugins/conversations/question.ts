@@ -1,5 +1,4 @@
 /** Questions of the application, and their settlements. */
-import type { Awaitable } from "../../kernel/index.ts";
 import type { Address, Sender } from "./address.ts";
 
 /** The kind of a question: see the fields of {@link Question}. */
@@ -199,7 +198,7 @@ export interface StoredQuestions {
    * @param address - Only those of this session. @defaultValue all
    * @throws store_unavailable if the store cannot be read.
    */
-  list(address?: Address): Awaitable<readonly StoredQuestion[]>;
+  list(address?: Address): Promise<readonly StoredQuestion[]>;
 }
 
 /** The note of a log about an entry with a question. */

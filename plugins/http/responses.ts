@@ -21,10 +21,11 @@ const securityHeaders: Readonly<Record<string, string>> = {
     "require-trusted-types-for 'script'; trusted-types 'none'",
   "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 };
+const securityEntries = Object.entries(securityHeaders);
 
 /** Sets the security headers. A handler may replace them. */
 export function setSecurityHeaders(response: ServerResponse): void {
-  for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+  for (const [name, value] of securityEntries) response.setHeader(name, value);
 }
 
 export type ErrorResponse = readonly [status: number, error: string, message: string];

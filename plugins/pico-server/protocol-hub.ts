@@ -25,7 +25,10 @@ interface PresenceOptions {
 
 const callOnce = memoizeLast(({ session, frame }) => toProtocolCall(session, frame));
 
-/** The subscriber receives the messages of this node before they are encoded, so not from here. */
+/**
+ * Keeps the session of a protocol request connected, and follows what other nodes append to it. The
+ * subscriber receives the messages of this node before they are encoded, so not from here.
+ */
 class ProtocolPresence implements Subscriber {
   private readonly options: PresenceOptions;
   /** The position of the latest entry that was heard. */

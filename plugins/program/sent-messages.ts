@@ -1,4 +1,5 @@
-// Keeps the messages that the program created and may still update, and sends their updates.
+// Keeps the messages that the program created and may still update, sends their updates in the
+// order of their session, and counts dropped lines.
 import type { Clock, Release } from "../../kernel/index.ts";
 import type { Address, Channels, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
 import type { AnswerFiles } from "./answer-files.ts";

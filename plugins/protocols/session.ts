@@ -1,4 +1,4 @@
-// Reads headers of a request, and forms names of sessions and ids of messages.
+// Reads headers of a request: session, hops and client. Checks and shortens ids.
 import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isSessionId } from "../../lib/pico-wire/index.ts";

@@ -8,7 +8,7 @@ import type { TokenSecrets, TokenStoreEvents, Tokens } from "../token-store/inde
 /** Options of `tray`. */
 export interface TrayOptions {
   /** The environment. Child processes receive only its desktop variables. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   /** Opens a URL in the browser. The URL has a one-time code. Resolves to false on failure. */
   readonly open: (url: URL) => Promise<boolean>;
   /** Called for the menu item "Quit". */

@@ -122,7 +122,7 @@ class Log {
   /** The part of the conversations that questions use. */
   service(isAlive: () => boolean): Conversations {
     const { questions, taken } = this;
-    const list = () =>
+    const list = async () =>
       [...questions].flatMap(([id, { session, content, asked, settled, isUndelivered }]) => {
         const stored = { channel, session, id, content, at: 0 };
         if (!settled) return [{ ...stored, question: asked }];

@@ -1,5 +1,4 @@
 // Records what is said over a channel that has streams of its own.
-import type { Awaitable } from "../../../kernel/index.ts";
 import { encode, isSessionId, limits } from "../../../lib/pico-wire/index.ts";
 import type { ConversationRecord, Conversations } from "../contract.ts";
 import type { GrowingMessage, InboundMessage, Media } from "../messages.ts";
@@ -58,12 +57,12 @@ class SessionRecord implements ConversationRecord {
   }
 
   /** Adds the message of a person. */
-  turn(message: InboundMessage): Awaitable<unknown> {
+  turn(message: InboundMessage): Promise<unknown> {
     return this.append(message.session, () => toTurnEntry(message, this.newId));
   }
 
   /** Adds a message of the application. */
-  sent(session: string, id: string, message: GrowingMessage, at: number): Awaitable<unknown> {
+  sent(session: string, id: string, message: GrowingMessage, at: number): Promise<unknown> {
     const final = message.placeholder ? undefined : (message.final ?? true);
     return this.append(session, () =>
       this.toEntry("message.create", { session, id, message, final, at }, final !== undefined),
@@ -71,7 +70,7 @@ class SessionRecord implements ConversationRecord {
   }
 
   /** Replaces the text of a message. */
-  updated(session: string, id: string, message: GrowingMessage, at: number): Awaitable<unknown> {
+  updated(session: string, id: string, message: GrowingMessage, at: number): Promise<unknown> {
     const { final } = message;
     return this.append(session, () =>
       this.toEntry("message.update", { session, id, message, final, at }, final ?? false),
@@ -79,7 +78,7 @@ class SessionRecord implements ConversationRecord {
   }
 
   /** Removes a message of the application. */
-  removed(session: string, id: string, at: number, asked = false): Awaitable<unknown> {
+  removed(session: string, id: string, at: number, asked = false): Promise<unknown> {
     const type = "message.delete";
     const frame = {
       type,
@@ -98,8 +97,8 @@ class SessionRecord implements ConversationRecord {
     }));
   }
 
-  private append(session: string, entry: () => LogEntry): Awaitable<unknown> {
-    return this.log.wantsTurns(session) ? this.log.append(session, entry()) : undefined;
+  private async append(session: string, entry: () => LogEntry): Promise<void> {
+    if (this.log.wantsTurns(session)) await this.log.append(session, entry());
   }
 
   private toEntry(

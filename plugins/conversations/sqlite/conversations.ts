@@ -54,7 +54,7 @@ export class SqliteConversations implements OpenConversations {
         });
       }),
   };
-  readonly questions: StoredQuestions = { list: (address) => this.store.questions(address) };
+  readonly questions: StoredQuestions = { list: async (address) => this.store.questions(address) };
   private readonly store: SqliteStore;
   private readonly scope: Scope;
   /** Limits of the streams in memory, for tests. */

@@ -312,9 +312,13 @@ export class Inbound implements BudgetMember {
     id: string | undefined,
   ): Promise<void> {
     const { owner, context } = this;
-    const stopped = toStoppedMessages(await context.delivery.stop(session, id, owner.sender));
-    const payload = { ...(frameId !== undefined && { request_id: frameId }), stopped };
-    if (!this.isStopped) owner.respond({ type: "stop.ack", session_id: session, payload });
+    try {
+      const stopped = toStoppedMessages(await context.delivery.stop(session, id, owner.sender));
+      const payload = { ...(frameId !== undefined && { request_id: frameId }), stopped };
+      if (!this.isStopped) owner.respond({ type: "stop.ack", session_id: session, payload });
+    } catch (error) {
+      owner.failed(error);
+    }
   }
 
   private async answer(

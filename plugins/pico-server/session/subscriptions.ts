@@ -162,6 +162,7 @@ interface OwnTurn {
 }
 
 /**
+ * The turns that the client of one connection wrote: it knows them, so it receives only the number.
  * Holds back the number of a turn until the acknowledgement. If another numbered frame must be sent
  * before, the number is released first, so that the client sees no hole.
  */

@@ -4,6 +4,7 @@ import type { Channels } from "../../channels/index.ts";
 import {
   invalidType,
   own,
+  readOptionalList,
   readObject,
   unsupported,
   withoutFields,
@@ -85,8 +86,7 @@ export function readTools(
   left: string[],
   { can }: Pick<Channels, "can">,
 ): ToolOffer {
-  const given = own(body, "tools") ?? [];
-  const tools = readItems(given as readonly unknown[], "tools", (tool, param) => {
+  const tools = readItems(readOptionalList(body, "tools"), "tools", (tool, param) => {
     const inner = readObject(tool, "function", param);
     if (own(tool, "type") === "function")
       return readTool(inner ?? tool, inner ? `${param}.function` : param);

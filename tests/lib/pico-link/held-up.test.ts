@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import {
   createLink,
-  limits as timing,
+  limits,
   type SocketListener,
   type ChatStateChange,
   type ChatMessage,
@@ -70,9 +70,9 @@ describe("createLink after a busy period", () => {
     const { clock, opened, send, frame, receipts } = testServer();
     await opened();
     send();
-    clock.increment(timing.helloTimeoutMs + 1_000);
+    clock.increment(limits.helloTimeoutMs + 1_000);
     frame(hello);
-    clock.increment(timing.helloTimeoutMs);
+    clock.increment(limits.helloTimeoutMs);
     await turn();
     expect(receipts).toEqual([]);
     frame(acknowledged);
@@ -84,16 +84,16 @@ describe("createLink after a busy period", () => {
     const { clock, opened, frame, answers } = testServer();
     await opened();
     frame({ type: "message.create", payload: { message_id: "1", content: "He" } });
-    clock.increment(timing.messageIdleMs + 1_000);
+    clock.increment(limits.messageIdleMs + 1_000);
     frame({ type: "message.update", payload: { message_id: "1", content: "Hello" } });
-    clock.increment(timing.messageIdleMs);
+    clock.increment(limits.messageIdleMs);
     expect(answers.map(({ content }) => content)).toEqual(["Hello"]);
   });
 
   test("keeps a handshake and a server that have responded", async () => {
     const { clock, dialled, hear, frame, states } = testServer();
     await dialled();
-    clock.increment(timing.connectTimeoutMs + 1_000);
+    clock.increment(limits.connectTimeoutMs + 1_000);
     hear({ type: "opened" });
     frame(hello);
     for (let second = 0; second < 59; second += 1) clock.increment(1_000);
@@ -106,7 +106,7 @@ describe("createLink after a busy period", () => {
   test("closes soon after if nothing has arrived", async () => {
     const { clock, dialled, states } = testServer();
     await dialled();
-    clock.increment(timing.connectTimeoutMs + 1_000);
+    clock.increment(limits.connectTimeoutMs + 1_000);
     expect(states()).toEqual(["connecting"]);
     clock.increment(100);
     expect(states()).toEqual(["connecting", "waiting"]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limits as bounds, nextAt, limits as timing } from "../../../lib/pico-link/index.ts";
+import { limits, nextAt } from "../../../lib/pico-link/index.ts";
 import { encode, type Hello, type ServerFrame } from "../../../lib/pico-wire/index.ts";
 import { create, hello, numbered, play, update } from "./step-player.ts";
 
@@ -119,12 +119,12 @@ describe("step: servers of extension 1", () => {
 
   test("acknowledges every 32 frames, otherwise once per second", () => {
     const player = open();
-    for (let seq = 1; seq <= bounds.maxUnackedFrames - 1; seq++) player.frame(numbered(seq));
+    for (let seq = 1; seq <= limits.maxUnackedFrames - 1; seq++) player.frame(numbered(seq));
     expect(player.written()).toEqual([]);
-    player.frame(numbered(bounds.maxUnackedFrames));
+    player.frame(numbered(limits.maxUnackedFrames));
     expect(player.written()).toEqual([encode({ type: "ack", payload: { seq: 32 } })]);
     player.frame(numbered(33));
-    player.pass(timing.ackDelayMs);
+    player.pass(limits.ackDelayMs);
     expect(player.written().at(-1)).toBe(encode({ type: "ack", payload: { seq: 33 } }));
   });
 

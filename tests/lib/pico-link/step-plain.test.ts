@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { nextAt, limits as timing } from "../../../lib/pico-link/index.ts";
+import { limits, nextAt } from "../../../lib/pico-link/index.ts";
 import { encode } from "../../../lib/pico-wire/index.ts";
 import { create, hello, play, update } from "./step-player.ts";
 
@@ -8,7 +8,7 @@ describe("step: servers without the extension", () => {
     const player = play();
     player.open();
     player.send("a");
-    player.pass(timing.helloTimeoutMs);
+    player.pass(limits.helloTimeoutMs);
     expect(player.settled()).toEqual([]);
     player.do({ type: "flushed", generation: player.core().generation });
     expect(player.settled()).toEqual([{ type: "confirmed", id: "a", status: "written" }]);
@@ -45,7 +45,7 @@ describe("step: servers without the extension", () => {
     const player = play();
     for (let n = 0; n < 3; n++) {
       player.open();
-      player.pass(timing.helloTimeoutMs / 2 - 1);
+      player.pass(limits.helloTimeoutMs / 2 - 1);
       player.close(1006);
       player.pass(5_000);
     }
@@ -78,7 +78,7 @@ describe("step: servers without the extension", () => {
     const player = play();
     player.open();
     player.frame(create("1", "half"));
-    player.pass(timing.messageIdleMs);
+    player.pass(limits.messageIdleMs);
     expect(player.notifications("onMessage")).toMatchObject([{ content: "half", assumed: true }]);
     player.frame(update("1", "half and half"));
     player.frame({ type: "typing.stop" });
@@ -103,7 +103,7 @@ describe("step: servers without the extension", () => {
     expect(player.notifications("onMessage")).toEqual([]);
     player.frame({ type: "typing.stop" });
     player.frame(create("2", "there"));
-    player.pass(timing.messageIdleMs - 1);
+    player.pass(limits.messageIdleMs - 1);
     expect(player.notifications("onMessage").map(({ content }) => content)).toEqual(["Hello"]);
     player.pass(1);
     expect(player.notifications("onMessage").map(({ content }) => content)).toEqual([

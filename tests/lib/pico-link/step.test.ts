@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limits as timing } from "../../../lib/pico-link/index.ts";
+import { limits } from "../../../lib/pico-link/index.ts";
 import { encode } from "../../../lib/pico-wire/index.ts";
 import { hello, play } from "./step-player.ts";
 
@@ -17,7 +17,7 @@ describe("step: failed handshakes", () => {
     expect(player.core().state).toBe("waiting");
     player.pass(1_000);
     player.fail({ status, ...(code && { code }) });
-    expect(player.last()).toMatchObject({ to: "blocked", retryInMs: timing.blockedRetryMs });
+    expect(player.last()).toMatchObject({ to: "blocked", retryInMs: limits.blockedRetryMs });
     expect(player.last().check).toMatch(check);
   });
 
@@ -58,7 +58,7 @@ describe("step: failed handshakes", () => {
     const player = play();
     player.do({ type: "start" });
     const before = player.core().generation;
-    player.pass(timing.connectTimeoutMs);
+    player.pass(limits.connectTimeoutMs);
     expect(player.last()).toMatchObject({ to: "waiting", reason: "timeout" });
     expect(player.do({ type: "opened", generation: before })).toEqual([]);
   });
@@ -125,7 +125,7 @@ describe("step: failure count", () => {
     player.pass(2_000);
     player.open();
     player.frame(hello());
-    player.pass(timing.stableAfterMs - 1);
+    player.pass(limits.stableAfterMs - 1);
     expect(player.core().attempt).toBe(1);
     player.pass(1);
     expect(player.core().attempt).toBe(0);
@@ -162,7 +162,7 @@ describe("step: liveness", () => {
     const player = play();
     player.open();
     player.frame(hello({ ping_interval: 1, read_timeout: 2 }));
-    player.pass(timing.pongTimeoutMs);
+    player.pass(limits.pongTimeoutMs);
     expect(player.core().state).toBe("open");
     player.pass(1_000);
     expect(player.notifications("onState")).toContainEqual(
@@ -177,7 +177,7 @@ describe("step: liveness", () => {
     player.sleep(600_000);
     expect(player.core().state).toBe("open");
     expect(player.written()).toEqual([encode({ type: "ping" })]);
-    player.pass(timing.pongTimeoutMs - 1);
+    player.pass(limits.pongTimeoutMs - 1);
     expect(player.core().state).toBe("open");
     player.pass(60_000);
     expect(player.notifications("onState")).toContainEqual(

@@ -67,7 +67,7 @@ test("closes the question of a killed process as lost", async () => {
   await expect.poll(() => second.updates).toEqual([{ content: lost, state: "settled" }]);
   expect(await second.questions()).toEqual([[lost, "settled"]]);
   expect(second.service.questions()).toEqual([]);
-  expect(second.history.questions!.list()).toEqual([]);
+  expect(await second.history.questions!.list()).toEqual([]);
   await expect(
     second.service.answer(to, id, { option: "allow" }, by, "pico"),
   ).resolves.toMatchObject({ status: "already", settled: { outcome: "lost" } });

@@ -66,6 +66,13 @@ describe("Channels.times", () => {
     expect(stand.service.times()).toEqual([]);
   });
 
+  test("lists a repeated request once, as the newest", async () => {
+    await using stand = await start(() => undefined);
+    stand.service.recordTimes();
+    for (const id of ["a", "b", "c", "a"]) await stand.deliver(id);
+    expect(stand.service.times().map(({ id }) => id)).toEqual(["b", "c", "a"]);
+  });
+
   test("keeps the newest 200 requests and 100 parts of each", async () => {
     await using stand = await start(async ({ id, reply }) => {
       for (let at = 0; at < (id === "200" ? 103 : 1); at++) await reply({ content: "x" });

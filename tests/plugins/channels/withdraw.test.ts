@@ -99,6 +99,26 @@ describe("ApplicationOptions.withdraw", () => {
     );
   });
 
+  test("stops a message whose application fails to say whether it has begun", async () => {
+    const { handler } = createWorker(1);
+    const withdraw = (): boolean => {
+      throw new Error("lost");
+    };
+    await answering(
+      handler,
+      async ({ channel, ended }) => {
+        const rejected = channel
+          .inlet()
+          .deliver(channel.message({ id: "a" }))
+          .catch(({ code }: { code: string }) => code);
+        expect(await stop(channel)).toEqual([["a", "stopping"]]);
+        expect(await rejected).toBe("stopped");
+        await expect.poll(() => ended).toEqual(["a"]);
+      },
+      { withdraw },
+    );
+  });
+
   test("lets the next message follow one that the application returns", async () => {
     const { handler, withdraw, begun } = createWorker(1);
     await answering(
