@@ -87,7 +87,7 @@ export function uniqueFixes(rejections: readonly RejectionView[]): readonly (str
   return fixes.map((fix, index) => (fixes.indexOf(fix) === index ? fix : undefined));
 }
 
-/** Adds title, detail and fix to a rejection, for views without their own rows. */
+/** Adds title, detail, fix and block to a rejection. */
 export function toRejectedConnection(rejection: RejectionView): RejectedConnectionView {
   const { at, until: blockedUntil } = rejection;
   const fix = rejectionFix(rejection);

@@ -98,9 +98,7 @@ function focusGently(area: HTMLTextAreaElement | null): void {
 
 /** Name of the draft: the session, or one name for all new conversations. */
 function draftNameOf({ store, conversation }: ShownConversation): string {
-  const { session, isReadOnly, history } = conversation;
-  if (store.place.value.isNew) return "new";
-  return isReadOnly ? `stored ${history.value.id}` : session;
+  return store.place.value.isNew ? "new" : conversation.key;
 }
 
 /** The unsent message of the composer, and the acts on it. */
@@ -138,7 +136,7 @@ function useComposer({ store, conversation, handle }: ComposerProps) {
     setEdited(undefined);
     uploads.cancel();
     focusGently(area.current);
-  }, [conversation.session]);
+  }, [conversation.key]);
   const endEdit = (): void => {
     change(latest.current.edited?.draft ?? emptyDraft);
     setEdited(undefined);

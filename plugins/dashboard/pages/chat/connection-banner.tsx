@@ -55,8 +55,8 @@ const kept = "Messages you send now are delivered afterwards.";
 
 function bannerText({ state, reason, why, retryAt }: LinkView): JSX.Element | string {
   if (state === "closed")
-    return lookUp(closures, reason) ?? `The connection was closed (${reason}).`;
-  const explanation = lookUp(rejections, reason) ?? why;
+    return lookUp(closeMessages, reason) ?? `The connection was closed (${reason}).`;
+  const explanation = lookUp(rejectionMessages, reason) ?? why;
   if (explanation !== undefined) return explanation;
   // Reading the signal draws this again each second.
   const ms = retryAt === undefined || second.value === 0 ? 0 : retryAt - serverNow();
@@ -69,7 +69,7 @@ function bannerText({ state, reason, why, retryAt }: LinkView): JSX.Element | st
 }
 
 /** Why the link will not reconnect by itself. */
-const closures: Readonly<Record<string, string>> = {
+const closeMessages: Readonly<Record<string, string>> = {
   normal: "The server closed the connection.",
   session_ended: "Your session has ended. Sign in, then connect again.",
   bad_request: "The channel closed the connection because it received malformed messages.",
@@ -79,7 +79,7 @@ const closures: Readonly<Record<string, string>> = {
 };
 
 /** Why the channel rejects connections. For other reasons, the link recovers by itself. */
-const rejections: Readonly<Record<string, string>> = {
+const rejectionMessages: Readonly<Record<string, string>> = {
   no_channel: "This service has no channel.",
   unauthorized: "You are signed out.",
   not_found: "The channel is off.",

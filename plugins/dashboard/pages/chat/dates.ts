@@ -17,7 +17,7 @@ function startOfDay(at: number): number {
 
 /** Whole days between two times. Rounded, because a day may have 23 or 25 hours. */
 const daysBetween = (at: number, now: number): number =>
-  Math.round((startOfDay(now) - startOfDay(at)) / dayMs);
+  Math.round((new Date(now).setHours(0, 0, 0, 0) - startOfDay(at)) / dayMs);
 
 const formatDate = (at: number, options: Intl.DateTimeFormatOptions): string =>
   new Date(at).toLocaleDateString([], options);

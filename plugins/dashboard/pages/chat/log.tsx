@@ -60,7 +60,7 @@ export function Log({ context }: { readonly context: RowContext }): JSX.Element 
   const group = useMemo(() => createGrouper(), [conversation]);
   const { rows, queued } = findQueued(group(thread));
   const history = conversation.history.value;
-  const { box, content, isAway, ...scroll } = useStickyScroll(conversation.session, rows[0]?.key);
+  const { box, content, isAway, ...scroll } = useStickyScroll(conversation.key, rows[0]?.key);
   useShownMessage(conversation, store.place.value.seq);
   const isBusy = rows.some((row) => row.kind === "answer" && row.state === "working");
   const newest = rows.at(-1)?.key;
@@ -100,11 +100,11 @@ export function Log({ context }: { readonly context: RowContext }): JSX.Element 
               Load earlier
             </Button>
           )}
-          <Rows key={conversation.session} {...{ rows, queued, thread, context, path }} />
+          <Rows key={conversation.key} {...{ rows, queued, thread, context, path }} />
           {thread.isTyping && !isBusy && <p class="working">Typing…</p>}
         </div>
       </div>
-      <Announcement key={`${conversation.session} end`} {...{ thread, name }} />
+      <Announcement key={`${conversation.key} end`} {...{ thread, name }} />
       {path.isEarlier && <EarlierNote conversation={conversation} />}
       {isAway && (
         <div class="to-latest">
@@ -291,7 +291,9 @@ function Announcement({ thread, name }: AnnouncementProps): JSX.Element {
     if (asking > askedBefore.current) setText(`${name} asks and waits for your answer`);
     askedBefore.current = asking;
   }, [asking]);
-  const done = [...runs.values()].filter(({ endedAt }) => endedAt !== undefined).length;
+  // Loaded answers ended before.
+  const since = useRef(serverNow());
+  const done = [...runs.values()].filter(({ endedAt = 0 }) => endedAt > since.current).length;
   const before = useRef(done);
   useEffect(() => {
     if (done > before.current) setText(`${name} answered`);

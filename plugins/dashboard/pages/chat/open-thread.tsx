@@ -39,11 +39,10 @@ export function OpenThread({ store, conversation }: ShownConversation): JSX.Elem
 
 /** The place of the composer in a session of a channel that does not accept messages. */
 function ReadOnly({ conversation }: { readonly conversation: Conversation }): JSX.Element {
-  const { runs } = conversation.thread.value;
   return (
     <p class="read-only">
       This conversation belongs to another channel. You can read it here.
-      {runs.size > 0 && (
+      {conversation.isBusy() && (
         <Button icon="square" compact onClick={() => conversation.stop()}>
           Stop
         </Button>

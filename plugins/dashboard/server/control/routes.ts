@@ -156,7 +156,7 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   "DELETE /local/sessions/:id": async (context, { id }) => {
     revokeSession(context.auth, id);
     await context.auth.keeper.settled();
-    return { status: "ok" };
+    return { status: "ok", id };
   },
   "POST /local/unblock": (context, { body }) => {
     const parsed = controlUnblockBody.safeParse(body ?? {});

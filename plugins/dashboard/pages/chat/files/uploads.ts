@@ -47,7 +47,7 @@ function disposition(name: string): string {
 function post(
   path: string,
   content: File,
-  signal: AbortSignal,
+  stop: AbortSignal,
   onProgress: (share: number) => void,
 ): Promise<Response> {
   return new Promise((resolve) => {
@@ -58,7 +58,7 @@ function post(
     request.upload.addEventListener("progress", ({ loaded, total }) => {
       if (total > 0) onProgress(loaded / total);
     });
-    signal.addEventListener("abort", () => request.abort());
+    stop.addEventListener("abort", () => request.abort());
     request.open("POST", base() + path);
     request.setRequestHeader("accept", "application/json");
     request.setRequestHeader("content-type", content.type || "application/octet-stream");
@@ -95,14 +95,14 @@ async function failureOf({ status, body }: Response, content: File): Promise<Upl
 async function sendFile(
   session: string,
   content: File,
-  signal: AbortSignal,
+  stop: AbortSignal,
   onProgress: (share: number) => void,
 ): Promise<UploadState> {
   const path = `/api/media?${new URLSearchParams({ session })}`;
   for (;;) {
-    const response = await post(path, content, signal, onProgress);
+    const response = await post(path, content, stop, onProgress);
     if (response.status === 201) return { kind: "stored", id: String(response.body["id"]) };
-    if (response.status === 401 && !signal.aborted) {
+    if (response.status === 401 && !stop.aborted) {
       const answer = await requestAsOwner<FilesView>("GET", path);
       if (!("error" in answer)) continue;
     }

@@ -2,6 +2,7 @@
 import { batch, signal, type Signal } from "@preact/signals";
 import type {
   ConversationsView,
+  ConversationSummary,
   ConversationView,
   RequestsView,
 } from "../../../shared/conversation-views.ts";
@@ -36,13 +37,20 @@ interface HistoryView {
   readonly error?: ApiError;
   /** Id in the store; undefined if nothing is stored. */
   readonly id?: string;
+  /** As the store described it with its messages. */
+  readonly summary?: ConversationSummary;
 }
+
+/** Key of a conversation of another channel. */
+export const storedKey = (id: string): string => `stored ${id}`;
 
 const path = "/api/conversations";
 let nextId = 0;
 
 /** A conversation that is open on the page. Its link and its history load in the background. */
 export class Conversation implements TransportOwner {
+  /** Unique among the conversations of the page. */
+  readonly key: string;
   /** Empty if the conversation belongs to another channel. */
   readonly session: string;
   readonly thread = signal<Thread>(emptyThread);
@@ -64,6 +72,7 @@ export class Conversation implements TransportOwner {
    * @param id - Id in the store, for a conversation of another channel.
    */
   constructor(session: string, link: LinkView, id?: string) {
+    this.key = id === undefined ? session : storedKey(id);
     this.session = session;
     this.isReadOnly = id !== undefined;
     this.canWrite = signal(!this.isReadOnly);
@@ -154,6 +163,14 @@ export class Conversation implements TransportOwner {
     return this.unconfirmed.size > 0 || [...runs.values()].some((run) => !run.endedAt);
   }
 
+  /** True if the page would lose something by closing it: only it has a message that failed. */
+  isNeeded(): boolean {
+    const { messages } = this.thread.value;
+    return (
+      this.isBusy() || messages.some((one) => one.kind === "user" && one.delivery === "failed")
+    );
+  }
+
   close(): void {
     this.isClosed = true;
     this.transport?.close();
@@ -200,7 +217,9 @@ export class Conversation implements TransportOwner {
     batch(() => {
       this.change((thread) => addTimes(addTurns(thread, turns, this.isReadOnly), requests));
       if (this.isReadOnly) this.showAccess(answer.body, showRun);
-      this.history.value = { state: "ready", id, ...(cursor !== undefined && { before: cursor }) };
+      const { conversation: summary } = answer.body;
+      const page = { ...(cursor !== undefined && { before: cursor }) };
+      this.history.value = { state: "ready", id, summary, ...page };
     });
   }
 

@@ -5,7 +5,7 @@ import type { StatusView } from "../../../shared/views.ts";
 import { base } from "../../live/base.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import type { ChannelProblem } from "../../../shared/channel-problem.ts";
-import { Conversation } from "./conversation.ts";
+import { Conversation, storedKey } from "./conversation.ts";
 import { isArchived } from "./flags.ts";
 import { ConversationList } from "./list.ts";
 import type { ShownFile } from "./thread.ts";
@@ -58,7 +58,7 @@ export interface ChatData {
 
 /** Key of an open conversation. */
 const keyOf = ({ session, channel: name, id }: ConversationTarget): string =>
-  name === channel ? session : `stored ${id}`;
+  name === channel ? session : storedKey(id ?? "");
 
 /** The state of the page and its acts. */
 export class ChatStore {
@@ -91,12 +91,13 @@ export class ChatStore {
     if (channelProblem) this.firstLink = { state: "blocked", reason: channelProblem };
   }
 
-  /** Returns a conversation of the list; undefined until the server has its first message. */
+  /** Describes a conversation; undefined until the server has its first message. */
   summaryOf({ session, history }: Conversation): ConversationSummary | undefined {
-    const { id } = history.value;
-    return this.list.items.value.find((one) =>
+    const { id, summary } = history.value;
+    const listed = this.list.items.value.find((one) =>
       id === undefined ? one.channel === channel && one.session === session : one.id === id,
     );
+    return listed ?? summary;
   }
 
   /** Names a conversation, also one that the server does not have yet. */
@@ -241,7 +242,9 @@ export class ChatStore {
     const limit = opened.some(({ link }) => link.value.usesEvents) ? 1 : maxOpen;
     for (const [idle, other] of this.opened) {
       if (this.opened.size <= limit) break;
-      if (other === conversation || other.isBusy()) continue;
+      // A conversation of another channel has no connection, so it takes the place of none.
+      const isApart = conversation.isReadOnly && !other.isReadOnly;
+      if (other === conversation || isApart || other.isNeeded()) continue;
       other.close();
       this.opened.delete(idle);
     }
