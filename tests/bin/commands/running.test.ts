@@ -115,7 +115,9 @@ describe("with a running launcher", () => {
       const { out: json } = await ownership.run("sessions -json");
       expect([out, json].join("")).not.toContain("\u009b");
       expect(JSON.parse(json).sessions[0].userAgent).toContain("\u009b2J");
-      expect((await ownership.run(`sessions revoke ${out.slice(0, 8)}`)).code).toBe(0);
+      const revoked = await ownership.run(`sessions revoke ${out.slice(0, 8)} -json`);
+      expect(revoked.code).toBe(0);
+      expect(JSON.parse(revoked.out)).toEqual({ status: "ok", id: out.slice(0, 8) });
       expect((await fetch(new URL("/api/status", base), { headers: { cookie } })).status).toBe(401);
       expect((await ownership.run(`sessions revoke ${out.slice(0, 8)}`)).code).toBe(1);
       await expect(ownership.run("sessions revoke")).rejects.toThrow(UsageError);
