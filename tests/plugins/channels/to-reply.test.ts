@@ -19,7 +19,7 @@ const whole: Required<Omit<GrowingReply, EndField>> = {
   final: false,
 };
 
-test("toReply keeps every field but those of the end, and the id that the application gave", () => {
+test("toReply keeps every field but those of the end", () => {
   const end = { usage: { input: 1 }, finishReason: "stop", suggestions: ["more"] } as const;
   expect(toReply("m1", { ...whole, ...end })).toEqual(whole);
   expect(toReply("m1", { content: "text" })).toEqual({ content: "text", inReplyTo: "m1" });

@@ -25,7 +25,7 @@ const isOffline = (): void => {
 };
 
 describe("Conversation.isNeeded", () => {
-  test("says yes while only the page has a message that failed", () => {
+  test("holds while only the page has a message that failed", () => {
     isOffline();
     const conversation = new Conversation("s", { state: "idle", reason: "" });
     expect(conversation.isNeeded()).toBe(false);
