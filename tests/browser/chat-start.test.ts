@@ -46,9 +46,24 @@ describe("Chat page", () => {
       await page.unroute(/\/wire-/);
       await page.getByRole("button", { name: "Reload the page" }).click();
       await connected(page);
-      expect(await field(page).inputValue()).toBe("are you there?");
+      await expect.poll(() => field(page).inputValue()).toBe("are you there?");
       await field(page).press("Enter");
       await page.getByText("echo: are you there?", { exact: true }).waitFor();
+    });
+  });
+
+  test("keeps a draft that the browser has not stored yet", async () => {
+    await dashboard.openLive("/chat/storing", async (page) => {
+      await page.evaluate(() => {
+        IDBObjectStore.prototype.put = () => {
+          document.body.dataset["storing"] = "";
+          return new EventTarget() as IDBRequest<IDBValidKey>;
+        };
+      });
+      await field(page).fill("half a thought");
+      await page.locator("body[data-storing]").waitFor();
+      await page.reload();
+      await expect.poll(() => field(page).inputValue()).toBe("half a thought");
     });
   });
 });

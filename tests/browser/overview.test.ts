@@ -1,5 +1,5 @@
 // Tests the overview in a browser.
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { useDashboard } from "./dashboard-pages.ts";
 import { figures, firstVisit, fresh, program, running } from "./sample.ts";
@@ -16,6 +16,15 @@ const sharedStore = {
   conversations: 2,
   waitingBytes: 0,
   searches: false,
+} as const;
+const node = {
+  id: "a",
+  name: "east",
+  state: "up",
+  lastSeenAt: running.now,
+  isSelf: false,
+  sessions: 0,
+  differs: false,
 } as const;
 const tile = (page: Page, title: string) => page.locator(".tile", { hasText: title });
 const attention = (page: Page) => page.getByRole("region", { name: "Needs attention" });
@@ -300,11 +309,10 @@ describe("Overview page", () => {
   });
 
   test("lists the nodes of a shared store", async () => {
-    const node = { lastSeenAt: running.now, isSelf: false, sessions: 0, differs: false };
     const nodes = [
-      { ...node, id: "a", name: "east", state: "up", isSelf: true, sessions: 12 },
+      { ...node, isSelf: true, sessions: 12 },
       { ...node, id: "b", name: "<b>west</b>", state: "gone" },
-      { ...node, id: "c", name: "north", state: "up", differs: true },
+      { ...node, id: "c", name: "north", differs: true },
     ] as const;
     dashboard.site.status = running;
     await openLive("/overview-on", async (page) => {
@@ -323,13 +331,33 @@ describe("Overview page", () => {
     });
   });
 
+  test("shows a card that is new before its code is loaded", async () => {
+    await openLive("/overview-on", async (page) => {
+      const held: Route[] = [];
+      await page.route(/\/cards-/, (route) => void held.push(route));
+      await page.reload();
+      await page.getByText("Live", { exact: true }).waitFor();
+      const store = { ...sharedStore, nodes: [node] };
+      const channel = { ...running.channel!, connections: 17 };
+      dashboard.site.status = { ...running, channel, store };
+      dashboard.site.emit("state", {});
+      await tile(page, "Connections").getByText("17").waitFor();
+      for (const route of held) await route.continue();
+      await page.getByRole("region", { name: "Nodes" }).waitFor();
+    });
+  });
+
   test("shows values of the chart with the arrow keys", async () => {
     await openLive("/overview-on", async (page) => {
       const chart = page.getByRole("img", { name: /^Messages per minute in the last hour\./ });
-      await chart.press("Home");
       const values = page.locator(".tooltip b");
       const first = [figures.hour.in[0]!, figures.hour.out[0]!].map(String);
-      await expect.poll(() => values.allTextContents()).toEqual(first);
+      // The code of the chart loads after the page.
+      const atStart = async (): Promise<string[]> => {
+        await chart.press("Home");
+        return values.allTextContents();
+      };
+      await expect.poll(atStart).toEqual(first);
       await chart.press("ArrowRight");
       const next = [figures.hour.in[1]!, figures.hour.out[1]!].map(String);
       await expect.poll(() => values.allTextContents()).toEqual(next);

@@ -46,7 +46,7 @@ function useDraft(session: string) {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
     let isCurrent = true;
-    setDraft(emptyDraft);
+    if (!unsaved.current) setDraft(emptyDraft);
     void loadDraft(session).then((loaded) => {
       if (isCurrent && !unsaved.current) setDraft(loaded);
     });
@@ -71,9 +71,9 @@ function useDraft(session: string) {
     setDraft(next);
     unsaved.current = next;
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => {
-      if (unsaved.current) void saveDraft(session, unsaved.current);
-      unsaved.current = undefined;
+    timer.current = setTimeout(async () => {
+      await saveDraft(session, next);
+      if (unsaved.current === next) unsaved.current = undefined;
     }, delayMs);
   };
   return [draft, change] as const;

@@ -1,6 +1,7 @@
 /** The overview: state, problems, figures, connections and application. @module */
 import type * as overviewCards from "./cards.tsx";
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import type { FiguresView } from "../../shared/figure-views.ts";
 import type { QuestionsView } from "../../shared/question-views.ts";
 import type { ConnectionsView, StatusView } from "../../shared/views.ts";
@@ -30,11 +31,17 @@ type Cards = typeof overviewCards;
 
 const useCards = onDemand(() => import("./cards.tsx"));
 
+const isTakenOver = (): boolean =>
+  typeof document !== "undefined" && "ready" in document.documentElement.dataset;
+
 /**
  * The place of a card whose code loads after the page. Until then, the elements of the server stay:
  * while Preact takes over a document, it does not touch the content of an element with `__html`.
+ * A card that appears later has no such elements, and the browser would reject `__html`.
  */
-function Later({ children }: { readonly children: JSX.Element | undefined }): JSX.Element {
+function Later({ children }: { readonly children: JSX.Element | undefined }): JSX.Element | null {
+  const [isNew] = useState(isTakenOver);
+  if (!children && isNew) return null;
   // oxlint-disable-next-line react/no-danger -- without content, nothing is parsed
   if (!children) return <div class="part" key="server" dangerouslySetInnerHTML={{ __html: "" }} />;
   return (
