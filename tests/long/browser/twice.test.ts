@@ -18,6 +18,12 @@ async function hold(page: Page, address: string | RegExp): Promise<Route[]> {
 async function among(held: readonly Route[], many: number): Promise<void> {
   await expect.poll(() => held.length).toBe(many);
 }
+/** Answers the first request with the rate limit. */
+async function limit(held: readonly Route[]): Promise<void> {
+  await among(held, 1);
+  const json = { error: "rate_limited", message: "Too many.", retryAfterSeconds: 60 };
+  await held[0]!.fulfill({ status: 429, json });
+}
 const token = (page: Page) => page.getByRole("dialog").locator('input[type="password"]');
 
 describe("Page with slow responses", () => {
@@ -53,42 +59,36 @@ describe("Page with slow responses", () => {
   });
 
   test("allows a token that bypasses the limit only once", async () => {
-    dashboard.site.answer = () => [
-      429,
-      { error: "rate_limited", message: "Too many.", retryAfterSeconds: 60 },
-    ];
     await dashboard.openLive("/security", async (page) => {
+      const held = await hold(page, "**/api/token/rotate");
       await page.getByRole("button", { name: "Replace the launcher token" }).click();
       await token(page).fill("wrong");
       await page.clock.install();
       await page.keyboard.press("Enter");
+      await limit(held);
       await page.getByText(/Try again in \d+ s/).waitFor();
       await token(page).fill("x".repeat(43));
-      const held = await hold(page, "**/api/token/rotate");
       await page.keyboard.press("Enter");
-      await among(held, 1);
+      await among(held, 2);
       await page.clock.runFor(1_000);
       await token(page).press("End");
       await page.keyboard.press("Enter");
       const send = page.getByRole("button", { name: "Replace", exact: true });
-      expect([await send.getAttribute("aria-disabled"), held.length]).toEqual(["true", 1]);
+      expect([await send.getAttribute("aria-disabled"), held.length]).toEqual(["true", 2]);
     });
   });
 
   test("allows a setup that bypasses the limit only once", async () => {
-    dashboard.site.answer = () => [
-      429,
-      { error: "rate_limited", message: "Too many.", retryAfterSeconds: 60 },
-    ];
     await dashboard.open("/setup-page", {}, async (page) => {
+      const held = await hold(page, "**/setup");
       await page.fill("#code", "wrong");
       await page.clock.install();
       await page.getByRole("button", { name: "Finish setup" }).click();
+      await limit(held);
       await page.getByText(/Try again in \d+ s/).waitFor();
       await page.fill("#code", "x".repeat(43));
-      const held = await hold(page, "**/setup");
       await page.getByRole("button", { name: "Finish setup" }).click();
-      await among(held, 1);
+      await among(held, 2);
       await page.clock.runFor(1_000);
       expect(await page.getByRole("button", { name: "Finish setup" }).isDisabled()).toBe(true);
     });
