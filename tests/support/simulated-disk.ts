@@ -49,7 +49,8 @@ export function readTrace(path: string): readonly Step[] {
   const steps: Step[] = [];
   /** By thread: calls that have begun. */
   const begun = new Map<string, Call>();
-  for (const line of readFileSync(path, "latin1").split("\n")) {
+  // The kill ends strace, too, in the middle of a line.
+  for (const line of readFileSync(path, "latin1").split("\n").slice(0, -1)) {
     const found = callForm.exec(line);
     const again = resumedForm.exec(line);
     let call: Call;
