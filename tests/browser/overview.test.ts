@@ -331,6 +331,22 @@ describe("Overview page", () => {
     });
   });
 
+  test("shows what happened between the document and its effects", async () => {
+    await openLive("/overview-on", async (page) => {
+      await page.addInitScript(() => {
+        const later = setTimeout;
+        // Preact runs effects in the next frame, or 35 ms later.
+        Object.assign(globalThis, {
+          requestAnimationFrame: () => 0,
+          setTimeout: (run: () => void, ms = 0) => later(run, ms === 35 ? 1_000 : ms),
+        });
+      });
+      dashboard.site.status = { ...running, channel: { ...running.channel!, connections: 17 } };
+      await page.reload();
+      await tile(page, "Connections").getByText("17").waitFor();
+    });
+  });
+
   test("shows a card that is new before its code is loaded", async () => {
     await openLive("/overview-on", async (page) => {
       const held: Route[] = [];

@@ -1,5 +1,6 @@
 /** Starts a page in the browser: the frame and the component of the page take over. @module */
 import { hydrate, render, type ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
 import { forgetChat } from "./chat/state/forget.ts";
 import { startClock } from "./live/clock.ts";
 import { pageStream } from "./live/stream.ts";
@@ -40,12 +41,18 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
   render(
     <SiteContext.Provider value={site}>
       <Layers />
+      <Stream />
     </SiteContext.Provider>,
     document.getElementById("layers")!,
   );
   onSignedOut(forgetChat);
   startShortcuts();
   document.documentElement.dataset["ready"] = "";
-  pageStream.start();
   followQuestions();
+}
+
+/** Opens the stream after the effects of the page, in which its parts subscribe. */
+function Stream(): null {
+  useEffect(() => pageStream.start(), []);
+  return null;
 }

@@ -1,5 +1,5 @@
 // Tests that pages with outdated data recover or say so.
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { useDashboard } from "../../browser/dashboard-pages.ts";
 import { sampleAnswers } from "../../browser/sample-api.ts";
@@ -50,6 +50,22 @@ describe("Page with outdated data", () => {
       });
       dashboard.site.views.set("GET /api/sessions", fewer);
       dashboard.site.emit("signed-out", {});
+      await gone(page);
+    });
+  });
+
+  test("retries a failed refresh if a later one of another part succeeds", async () => {
+    await dashboard.openLive("/security", async (page) => {
+      const held: Route[] = [];
+      for (const path of ["sessions", "tokens"])
+        await page.route(`**/api/${path}`, (route) => void held.push(route), { times: 1 });
+      dashboard.site.views.set("GET /api/sessions", fewer);
+      dashboard.site.emit("signed-out", {});
+      await expect.poll(() => held.length).toBe(1);
+      dashboard.site.emit("token", { which: "pico" });
+      await expect.poll(() => held.length).toBe(2);
+      await held[0]!.fulfill({ status: 503, json: {} });
+      await held[1]!.continue();
       await gone(page);
     });
   });

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 import type { ApiError } from "./api.ts";
 import { load } from "./owner.ts";
-import { subscribe, type Subscriber } from "./stream.ts";
+import { liveState, subscribe, type Subscriber } from "./stream.ts";
 
 /**
  * Data of an API path. After a change of `path`, the old data stays until the new path is loaded,
@@ -25,13 +25,13 @@ export function useResource<T>(
     error.value = found;
     return found;
   }, [path]);
-  useEffect(() => {
-    return subscribe({ ...options, refresh });
-  }, [refresh]);
   const isFirst = useRef(true);
   useEffect(() => {
-    if (!isFirst.current || value.peek() === undefined) void refresh();
+    const stop = subscribe({ ...options, refresh });
+    const isInDocument = isFirst.current && value.peek() !== undefined;
     isFirst.current = false;
+    if (!isInDocument && liveState.peek() === "connecting") void refresh();
+    return stop;
   }, [refresh]);
   return { value, error, refresh };
 }

@@ -50,10 +50,9 @@ class PageStream {
   private lastEventId = "";
   private timer: ReturnType<typeof setTimeout> | undefined;
   private silenceTimer: ReturnType<typeof setTimeout> | undefined;
-  private refreshCount = 0;
+  /** The parts whose data may lack an event, with their last attempts to load it. */
+  private readonly outdated = new Map<Subscriber, { hasFailed: boolean }>();
   private started = false;
-  /** True while the shown data includes every event received so far. */
-  private isCurrent = false;
 
   /** Opens the stream while the page is visible. Polls every 2 s if no stream is available. */
   start(): void {
@@ -80,18 +79,33 @@ class PageStream {
   }
 
   async refresh(which: Iterable<Subscriber> = subscribers.keys()): Promise<void> {
-    const current = ++this.refreshCount;
-    this.isCurrent = false;
-    const errors = await Promise.all([...which].map(async (subscriber) => subscriber.refresh?.()));
-    if (current !== this.refreshCount) return; // a later refresh has newer data
+    const errors = await Promise.all([...which].map((subscriber) => this.refreshOne(subscriber)));
     if (errors.some((error) => error?.status === 401)) return this.pause("signed-out");
-    this.isCurrent = errors.every((error) => error === undefined || error.status === 404);
-    if (this.isCurrent) setSignOutReason();
-    if (this.isPaused()) return;
-    liveState.value = this.isCurrent ? "live" : "reconnecting";
-    if (this.isCurrent || !this.source) return;
+    const isCurrent = this.outdated.size === 0;
+    const hasFailed = [...this.outdated.values()].some((attempt) => attempt.hasFailed);
+    if (isCurrent) setSignOutReason();
+    if (this.isPaused() || (!isCurrent && !hasFailed)) return;
+    liveState.value = isCurrent ? "live" : "reconnecting";
+    if (isCurrent || !this.source) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.refresh(), retryDelayMs);
+  }
+
+  /** @returns The error, if no later attempt has begun and the part is still shown. */
+  private async refreshOne(subscriber: Subscriber): Promise<ApiError | undefined> {
+    const attempt = { hasFailed: false };
+    this.outdated.set(subscriber, attempt);
+    const error = await subscriber.refresh?.();
+    if (this.outdated.get(subscriber) !== attempt) return undefined;
+    if (error === undefined || error.status === 404) this.outdated.delete(subscriber);
+    else attempt.hasFailed = true;
+    return error;
+  }
+
+  /** The part is no longer shown. */
+  forget(subscriber: Subscriber): void {
+    subscribers.delete(subscriber);
+    this.outdated.delete(subscriber);
   }
 
   private isPaused(): boolean {
@@ -160,7 +174,7 @@ class PageStream {
   private readonly handlers: Listeners = {
     hello: ({ resumed, now }) => {
       setServerTime(now);
-      if (resumed && this.isCurrent) liveState.value = "live";
+      if (resumed && this.outdated.size === 0) liveState.value = "live";
       else void this.refresh();
     },
     missed: () => void this.refresh(),
@@ -202,7 +216,7 @@ const eventTypes: readonly (keyof FeedEvents)[] = [
 export const pageStream = new PageStream();
 
 /**
- * Adds a part of the page. Its data must be current, or its own `refresh` must have been called.
+ * Adds a part of the page. If the stream is open, its data is loaded: it may lack an event.
  *
  * @returns Removes it.
  */
@@ -211,7 +225,8 @@ export function subscribe(subscriber: Subscriber): () => void {
     pageStream.refresh([subscriber]),
   );
   subscribers.set(subscriber, refreshSoon);
-  return () => void subscribers.delete(subscriber);
+  if (liveState.peek() !== "connecting") void pageStream.refresh([subscriber]);
+  return () => pageStream.forget(subscriber);
 }
 
 /** Sets the query of the stream, for example `{ log: "info" }`, and opens the stream again. */
