@@ -1,5 +1,5 @@
 // A real launcher whose program writes what a test says, and chat pages of it.
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -72,9 +72,12 @@ export const rows = (page: Page) =>
     );
 
 /** Starts the launcher and a browser that is signed in. */
-async function startChat(command: readonly string[] = [process.execPath, program]) {
+async function startChat(example?: readonly string[]) {
   const home = await mkdtemp(join(tmpdir(), "doorward-runs-"));
   await mkdir(join(home, "home"), { mode: 0o700 });
+  const node = join(home, "node");
+  await symlink(process.execPath, node);
+  const command = example ?? [node, program];
   const handler = { command, cwd: home, restart: "always" };
   const config = { channels: { pico: { enabled: true } }, handler };
   await writeFile(join(home, "home", "config.json"), JSON.stringify(config), { mode: 0o600 });
@@ -127,6 +130,12 @@ async function startChat(command: readonly string[] = [process.execPath, program
         .toMatch(/^\d+$/);
       await post("control", JSON.stringify({ to, about, lines }), "?wait=30");
     },
+    /** Lets the program end. It cannot start again until `allowStart` is called. */
+    async end(exit: number): Promise<void> {
+      await rm(node);
+      await post("control", JSON.stringify({ exit })).catch(() => undefined);
+    },
+    allowStart: (): Promise<void> => symlink(process.execPath, node),
     /** @throws the errors of the pages since the last call. */
     assertFaultless(): void {
       if (faults.length > 0) throw new Error(faults.splice(0).join("\n"));

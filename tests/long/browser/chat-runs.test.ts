@@ -20,6 +20,7 @@ const chat = useChat();
 const open: typeof chat.open = (...of) => chat.open(...of);
 const say: typeof chat.say = (...of) => chat.say(...of);
 const post: typeof chat.post = (...of) => chat.post(...of);
+const end = (exit: number): Promise<void> => chat.end(exit);
 
 describe("Running answer", () => {
   test("stays known after a reload and on a second page", async () => {
@@ -147,11 +148,11 @@ describe("State of a turn", () => {
     await write(page, "First");
     await say("down", "First", ["message.ack", {}]);
     await expect.poll(() => rows(page)).toEqual(["> First", "Thinking…"]);
-    const end = JSON.stringify({ exit: 3 });
-    void post("control", end).catch(() => undefined);
+    await end(3);
     await page.getByText(/^The program ended \(exit code 3\)/).waitFor();
     await write(page, "Second");
     await page.getByText("Waiting for the application…", { exact: true }).waitFor();
+    await chat.allowStart();
     await page.getByText(/^Thinking…/).waitFor();
     await say("down", "Second", ["message.create", { content: "Back" }]);
     await page.getByText("Back", { exact: true }).waitFor();
