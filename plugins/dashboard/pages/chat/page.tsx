@@ -68,13 +68,13 @@ function followServer(store: ChatStore): () => void {
     refresh: () => list.refresh(),
     refreshOn: ["connected", "disconnected", "rate"],
     on: {
-      hello: () => {
+      hello: ({ resumed }) => {
         retry();
-        void store.checkApplication();
+        if (!resumed) void store.checkApplication();
       },
       settings: retry,
       token: retry,
-      program: ({ state }) => void (store.isApplicationDown.value = state !== "running"),
+      program: ({ state }) => store.noteApplication(state !== "running"),
     },
   });
   onSignedIn(() => store.reconnect());

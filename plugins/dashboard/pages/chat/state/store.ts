@@ -74,6 +74,7 @@ export class ChatStore {
   readonly inspected = signal<string | undefined>(undefined);
   /** True while the application is a program that does not run. */
   readonly isApplicationDown: Signal<boolean>;
+  private programEvents = 0;
   /** Bytes of one file; undefined if the server stores no files. */
   readonly maxFileBytes: number | undefined;
   private followed: { readonly id: string; readonly version: string } | undefined;
@@ -198,13 +199,18 @@ export class ChatStore {
     }
   }
 
-  /** Asks whether the program runs again: the page may have missed the event. */
+  /** Asks whether the program runs: the page may have missed an event. A newer event wins. */
   async checkApplication(): Promise<void> {
-    if (!this.isApplicationDown.peek()) return;
+    const before = this.programEvents;
     const answer = await requestAsOwner<StatusView>("GET", "/api/status");
-    if ("error" in answer) return;
+    if ("error" in answer || before !== this.programEvents) return;
     const { program } = answer.body;
     this.isApplicationDown.value = program !== undefined && program.state !== "running";
+  }
+
+  noteApplication(isDown: boolean): void {
+    this.programEvents += 1;
+    this.isApplicationDown.value = isDown;
   }
 
   private openNewest(): void {
