@@ -1,10 +1,12 @@
 // Tests pages whose requests fail, or whose responses arrive late or in the wrong order.
 import type { Page, Route } from "playwright-core";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDashboard } from "../../browser/dashboard-pages.ts";
 import { conversations, turns } from "../../browser/sample-api.ts";
 
 const dashboard = useDashboard();
+const connected = (page: Page): Promise<void> =>
+  page.getByText("Connected", { exact: true }).waitFor();
 const list = (page: Page) => page.getByRole("region", { name: "Conversations" });
 
 /** Holds requests to a path until the test releases them. */
@@ -16,6 +18,10 @@ async function hold(page: Page, address: string | RegExp): Promise<Route[]> {
 async function among(held: readonly Route[], many: number): Promise<void> {
   await expect.poll(() => held.length).toBe(many);
 }
+
+beforeEach(() => {
+  dashboard.site.channel.echoes = dashboard.site.channel.acknowledges = true;
+});
 
 describe("Search with failing requests", () => {
   test("loads the lines of the log again after a failed search", async () => {
@@ -69,6 +75,89 @@ describe("Two parts of a page with the same data", () => {
       }
       await page.getByRole("link", { name: "Answer Turn it off?" }).waitFor();
       await expect.poll(() => page.title()).toBe("(1) Overview · Doorward");
+    });
+  });
+});
+
+describe("Clicks while a request is under way", () => {
+  test("turn a protocol once, and keep its etag", async () => {
+    await dashboard.openLive("/clients", async (page) => {
+      const held = await hold(page, "**/api/channels/openai");
+      const turn = page.getByRole("switch", { name: "Protocol OpenAI API" });
+      await turn.click();
+      await among(held, 1);
+      await turn.click({ force: true });
+      await held[0]!.fulfill({ json: { etag: '"o2"', now: ["enabled"], afterRestart: [] } });
+      await page.getByText("Base URL").waitFor({ state: "detached" });
+      await expect.poll(() => turn.isEnabled()).toBe(true);
+      await turn.click();
+      await among(held, 2);
+      expect(held.map((route) => route.request().headers()["if-match"])).toEqual(['"o1"', '"o2"']);
+    });
+  });
+
+  test("keep the title that is typed for the next conversation", async () => {
+    await dashboard.openLive("/chat/one", async (page) => {
+      const held = await hold(page, "**/api/conversations/c2");
+      const rename = async (name: RegExp): Promise<void> => {
+        await page.getByRole("button", { name }).click();
+        await page.getByRole("menuitem", { name: "Rename…" }).click();
+      };
+      await rename(/^Actions for Reorder/);
+      await page.getByLabel("Title", { exact: true }).fill("Coffee");
+      await page.keyboard.press("Enter");
+      await among(held, 1);
+      await page.getByRole("button", { name: "Cancel" }).click();
+      await rename(/^Actions for Good/);
+      await page.getByLabel("Title", { exact: true }).fill("Bad evening");
+      await held[0]!.fulfill({ json: { conversation: { ...conversations[1]!, title: "Coffee" } } });
+      await page.getByText("Renamed").waitFor();
+      expect(await page.getByLabel("Title", { exact: true }).inputValue()).toBe("Bad evening");
+    });
+  });
+
+  test("send a suggestion once", async () => {
+    await dashboard.openLive("/chat/new", async (page) => {
+      await connected(page);
+      const { channel } = dashboard.site;
+      const before = channel.heard.length;
+      const sent = () => channel.heard.slice(before).filter(({ type }) => type === "message.send");
+      const clickTwice = (selector: string) =>
+        page
+          .locator(selector)
+          .last()
+          .evaluate((button: HTMLElement) => {
+            button.click();
+            button.click();
+          });
+      channel.echoes = false;
+      await clickTwice(".idea");
+      await expect.poll(() => sent().length).toBe(1);
+      const { id } = sent()[0]!;
+      channel.send({
+        type: "message.create",
+        payload: { message_id: "s1", request_id: id, content: "Hello, you", final: true },
+      });
+      const end = { outcome: "completed", finish_reason: "stop", suggestions: ["And then?"] };
+      channel.send({ type: "answer.end", payload: { request_id: id, ...end } });
+      await page.getByRole("button", { name: "And then?" }).waitFor();
+      channel.echoes = true;
+      await clickTwice(".suggestions button");
+      await page.getByText("echo: And then?", { exact: true }).first().waitFor();
+      expect(sent().map(({ payload }) => payload?.["content"])).toEqual(["Say hello", "And then?"]);
+    });
+  });
+
+  test("say nothing about checks that could not run", async () => {
+    await dashboard.openLive("/doctor", async (page) => {
+      await page.getByRole("heading", { name: "1 problem and 1 warning" }).waitFor();
+      await page.route("**/api/doctor", (route) =>
+        route.fulfill({ status: 500, json: { message: "Out of memory." } }),
+      );
+      await page.getByRole("button", { name: "Run again" }).click();
+      await page.getByText("Out of memory.").waitFor();
+      await page.getByRole("button", { name: "Run again" }).waitFor();
+      expect(await page.getByText("The checks have finished").count()).toBe(0);
     });
   });
 });
