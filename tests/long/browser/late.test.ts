@@ -5,9 +5,12 @@ import { useDashboard } from "../../browser/dashboard-pages.ts";
 import { conversations, turns } from "../../browser/sample-api.ts";
 
 const dashboard = useDashboard();
+const wide = { viewport: { width: 1280, height: 900 } };
 const connected = (page: Page): Promise<void> =>
   page.getByText("Connected", { exact: true }).waitFor();
+const field = (page: Page) => page.getByLabel("Message", { exact: true });
 const list = (page: Page) => page.getByRole("region", { name: "Conversations" });
+const talk = (page: Page, name: string | RegExp) => list(page).getByRole("link", { name });
 
 /** Holds requests to a path until the test releases them. */
 async function hold(page: Page, address: string | RegExp): Promise<Route[]> {
@@ -158,6 +161,79 @@ describe("Clicks while a request is under way", () => {
       await page.getByText("Out of memory.").waitFor();
       await page.getByRole("button", { name: "Run again" }).waitFor();
       expect(await page.getByText("The checks have finished").count()).toBe(0);
+    });
+  });
+});
+
+describe("Text that is not sent yet", () => {
+  test("stays while another message is edited and the user leaves", async () => {
+    await dashboard.openLive(
+      "/chat/edit-and-leave",
+      async (page) => {
+        await connected(page);
+        await field(page).fill("first");
+        await page.keyboard.press("Enter");
+        await page.getByText("echo: first", { exact: true }).waitFor();
+        await field(page).fill("a long thought");
+        await page.getByRole("button", { name: "Edit and send again" }).click();
+        await expect.poll(() => field(page).inputValue()).toBe("first");
+        await field(page).fill("first, changed");
+        await talk(page, /Good morning/).click();
+        await expect.poll(() => field(page).inputValue()).toBe("");
+        await page.goBack();
+        await expect.poll(() => field(page).inputValue()).toBe("a long thought");
+        await page.getByRole("button", { name: "Edit and send again" }).click();
+        await expect.poll(() => field(page).inputValue()).toBe("first");
+        await page.reload();
+        await expect.poll(() => field(page).inputValue()).toBe("a long thought");
+      },
+      wide,
+    );
+  });
+
+  test("returns to its conversation after the user has left that", async () => {
+    await dashboard.openLive(
+      "/chat/take-back",
+      async (page) => {
+        const { channel } = dashboard.site;
+        const heard = (type: string) => channel.heard.filter((frame) => frame.type === type).at(-1);
+        await connected(page);
+        channel.echoes = false;
+        for (const text of ["one", "two"]) {
+          await field(page).fill(text);
+          await page.keyboard.press("Enter");
+          await expect.poll(() => heard("message.send")?.payload?.["content"]).toBe(text);
+          await page.getByText("Thinking…").waitFor();
+          channel.acknowledges = false;
+        }
+        await page.getByRole("button", { name: "Take back" }).click();
+        await expect.poll(() => heard("message.stop")).toBeDefined();
+        await talk(page, /Good morning/).click();
+        await page.getByRole("heading", { name: "Good morning" }).waitFor();
+        await field(page).fill("here");
+        const stopped = [{ request_id: heard("message.send")!.id, status: "removed" }];
+        const payload = { request_id: heard("message.stop")!.id, stopped };
+        channel.send({ type: "stop.ack", payload });
+        await page.goBack();
+        await expect.poll(() => field(page).inputValue()).toBe("two");
+        await talk(page, /Good morning/).click();
+        await expect.poll(() => field(page).inputValue()).toBe("here");
+      },
+      wide,
+    );
+  });
+
+  test("disappears with a sign-out on the page Security", async () => {
+    await dashboard.openLive("/chat/secret", async (page) => {
+      await connected(page);
+      await field(page).fill("a secret");
+      await page.goto(`${dashboard.site.origin}/security`);
+      const own = page.locator(".signin", { hasText: "This browser" });
+      await page.getByText("Live", { exact: true }).waitFor();
+      await page.route("**/login", (route) => route.fulfill({ body: "signed out" }));
+      await own.getByRole("button").click();
+      await page.getByText("signed out", { exact: true }).waitFor();
+      expect(await page.evaluate(() => Object.keys(localStorage))).toEqual([]);
     });
   });
 });
