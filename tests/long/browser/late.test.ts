@@ -237,3 +237,42 @@ describe("Text that is not sent yet", () => {
     });
   });
 });
+
+describe("Storage of the browser", () => {
+  test("keeps the pins of two tabs", async () => {
+    await dashboard.openLive("/chat/one", async (page) => {
+      const other = await page.context().newPage();
+      await other.goto(`${dashboard.site.origin}/chat/one`);
+      const pin = async (tab: Page, name: RegExp): Promise<void> => {
+        await tab.getByRole("button", { name }).click();
+        await tab.getByRole("menuitem", { name: "Pin" }).click();
+      };
+      await pin(other, /^Actions for Good/);
+      await list(page).getByText("Pinned").waitFor();
+      await pin(page, /^Actions for Reorder/);
+      await page.reload();
+      await expect
+        .poll(() => list(page).locator("div:has(> h3:text-is('Pinned')) li").count())
+        .toBe(2);
+    });
+  });
+
+  test("lets the page Settings work without it", async () => {
+    await dashboard.open("/message", {}, async (page) => {
+      await page.addInitScript(() => {
+        const deny = () => {
+          throw new DOMException("denied", "SecurityError");
+        };
+        for (const name of ["getItem", "setItem", "removeItem"] as const)
+          Storage.prototype[name] = deny;
+      });
+      await page.goto(`${dashboard.site.origin}/settings`);
+      await page.getByText("Live", { exact: true }).waitFor();
+      await page.getByLabel("Ping interval", { exact: true }).fill("15");
+      await page.getByText("1 unsaved change").waitFor();
+      dashboard.site.answer = () => [200, { etag: '"p2"', now: [], afterRestart: [] }];
+      await page.keyboard.press("Control+s");
+      await page.getByText("1 setting saved").waitFor();
+    });
+  });
+});
