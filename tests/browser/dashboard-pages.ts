@@ -10,13 +10,13 @@ type UsePage = (page: Page) => Promise<void>;
 
 interface OpenPage {
   readonly page: Page;
-  /** Script errors so far. */
+  /** Script errors and rejections of the content policy so far. */
   readonly faults: readonly string[];
 }
 
 export interface DashboardPages {
   readonly site: TestSite;
-  /** Opens a page. Fails on a script error. */
+  /** Opens a page. Fails on a script error or a rejection. */
   open(path: string, options: BrowserContextOptions, use: UsePage): Promise<void>;
   /** Opens a page and waits until it shows "Live". Fails on a script error. */
   openLive(path: string, use: UsePage, options?: BrowserContextOptions): Promise<void>;
@@ -28,6 +28,9 @@ export interface DashboardPages {
   /** Returns the parsed bodies of requests to `path`. */
   bodies(path: string): Record<string, unknown>[];
 }
+
+/** A message of the browser that the content policy has rejected something. */
+const rejection = /Content Security Policy|'Trusted(?:HTML|Script|ScriptURL)'/;
 
 /** Starts one site and one browser for the tests of a file, and resets responses before each. */
 export function useDashboard(): DashboardPages {
@@ -56,6 +59,9 @@ export function useDashboard(): DashboardPages {
       const page = await context.newPage();
       const faults: string[] = [];
       page.on("pageerror", (error) => faults.push(String(error)));
+      page.on("console", (message) => {
+        if (rejection.test(message.text())) faults.push(message.text());
+      });
       await page.goto(site.origin + path);
       return { page, faults };
     } catch (error) {

@@ -10,6 +10,8 @@ export interface SampleChannel {
   /** Sends a frame to every connected page. */
   send(frame: object): void;
   cut(code: number, reason?: string): void;
+  /** False: messages are not acknowledged. */
+  acknowledges: boolean;
   /** False: messages are acknowledged and not answered. */
   echoes: boolean;
   /** Set: messages are rejected with this error. */
@@ -51,6 +53,7 @@ export function sampleChannel(server: Server, path: string): SampleChannel {
         const error = { ...channel.rejects, request_id: frame.id };
         return say(socket, { type: "error", payload: error });
       }
+      if (!channel.acknowledges) return;
       say(socket, { type: "message.ack", payload: { request_id: frame.id, status: "accepted" } });
       if (!channel.echoes) return;
       const payload = {
@@ -65,6 +68,7 @@ export function sampleChannel(server: Server, path: string): SampleChannel {
     });
   });
   const channel: SampleChannel = {
+    acknowledges: true,
     echoes: true,
     rejects: undefined,
     dialled,

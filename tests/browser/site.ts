@@ -85,11 +85,17 @@ const newest = { total: 3, connections: [3, 2, 1].map(connection) };
 export const overview = (
   status: StatusView,
   connections: ConnectionsView = newest,
+  questions?: PageData["overview"]["questions"],
 ): ((site: Site) => string) =>
   consolePage("overview", {
     title: "Overview",
     route: "/overview",
-    data: { status, figures, connections: status.channel && connections },
+    data: {
+      status,
+      figures,
+      connections: status.channel && connections,
+      ...(questions && { questions }),
+    },
   });
 
 const readDocs = <T>(name: string): T =>
@@ -190,6 +196,7 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
 /** Pages with many addresses, and those of the present status. */
 function pageAt(path: string, status?: StatusView): ((site: Site) => string) | undefined {
   if (path === "/overview") return overview(status ?? running);
+  if (path === "/overview-asked") return overview(status ?? running, newest, { questions: [] });
   if (path.startsWith("/chat/")) return chat(status ?? running);
   if (path.startsWith("/settings/")) return pages["/settings"];
   const name = path.slice("/docs/".length);

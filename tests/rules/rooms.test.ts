@@ -21,7 +21,7 @@ const rooms = [
   ["plugins/media", 1_780],
   ["plugins/echo", 80],
   ["plugins/dashboard/server", 6_690],
-  ["plugins/dashboard/pages", 18_500],
+  ["plugins/dashboard/pages", 18_600],
   ["plugins/dashboard/shared", 1_310],
   ["plugins/dashboard", 350],
   ["plugins/tray", 2_190],

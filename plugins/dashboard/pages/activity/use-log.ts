@@ -1,5 +1,5 @@
 // Loads log lines and follows the stream of new ones.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { LogLevel, LogLineView, LogView } from "../../shared/views.ts";
 import type { ApiError } from "../live/api.ts";
 import { serverNow } from "../live/clock.ts";
@@ -39,23 +39,16 @@ export function useLog({ level, text, isFollowing }: LogOptions): Log {
     () => new LogLines((change) => setState((old) => ({ ...old, ...change }))),
     [],
   );
-  const isMounted = useRef(false);
   useEffect(() => {
     setStreamQuery({ log: level });
     source.ask(level, text);
-    // The stream loads the lines when it opens.
-    if (isMounted.current) void source.refresh();
-    isMounted.current = true;
+    // A new subscriber is loaded immediately, and again after a failure.
+    return subscribe({
+      refresh: source.refresh,
+      on: { log: source.add, "log-skipped": ({ count }) => source.skip(count) },
+    });
   }, [level, text]);
   useEffect(() => source.follow(isFollowing), [isFollowing]);
-  useEffect(
-    () =>
-      subscribe({
-        refresh: source.refresh,
-        on: { log: source.add, "log-skipped": ({ count }) => source.skip(count) },
-      }),
-    [],
-  );
   return { ...state, refresh: source.refresh };
 }
 

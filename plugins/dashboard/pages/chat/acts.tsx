@@ -142,6 +142,7 @@ function RenameForm({ store, id, title }: { store: ChatStore; id: string; title:
   const close = (): void => {
     renamed.value = undefined;
   };
+  const shown = renamed.value;
   const [problem, setProblem] = useState("");
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
@@ -156,7 +157,8 @@ function RenameForm({ store, id, title }: { store: ChatStore; id: string; title:
     );
     if ("error" in answer) return setProblem(answer.error.message);
     store.list.update(answer.body.conversation);
-    close();
+    // The user may have closed the dialog and opened it for another conversation.
+    if (renamed.value === shown) close();
     toast({ text: "Renamed" });
   };
   return (

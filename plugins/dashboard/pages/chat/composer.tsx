@@ -13,6 +13,7 @@ import {
   keepText,
   loadDraft,
   saveDraft,
+  withMessage,
   type Draft,
   type DraftFile,
 } from "./state/drafts.ts";
@@ -101,34 +102,51 @@ function draftNameOf({ store, conversation }: ShownConversation): string {
   return store.place.value.isNew ? "new" : conversation.key;
 }
 
-/** The unsent message of the composer, and the acts on it. */
-function useComposer({ store, conversation, handle }: ComposerProps) {
-  const draftName = draftNameOf({ store, conversation });
+/** The sent message that is being changed, and its new version. The unsent one stays apart. */
+interface Edited {
+  readonly message: UserMessage;
+  readonly draft: Draft;
+}
+
+/** The message in the composer: the unsent one, or the new version of a sent one. */
+function useShown(conversation: Conversation, draftName: string) {
   const [draft, setDraft] = useDraft(draftName);
-  const [problem, setProblem] = useState("");
-  const area = useRef<HTMLTextAreaElement>(null);
-  /** The sent message that is being changed, and the unsent one that it hides. */
-  const [edited, setEdited] = useState<{ readonly message: UserMessage; readonly draft: Draft }>();
-  const latest = useLatest({ conversation, draft, draftName, setDraft, edited });
-  const uploads = useUploads();
-  /** Files that are being read; a message waits for them. */
-  const reading = useRef<Promise<unknown>>(Promise.resolve());
+  const [edited, setEdited] = useState<Edited>();
+  const shown = edited?.draft ?? draft;
+  const latest = useLatest({ conversation, draft: shown, draftName, setDraft, edited });
+  const showEdited = (next: Edited): void => {
+    latest.current = { ...latest.current, draft: next.draft, edited: next };
+    setEdited(next);
+  };
   const change = (next: Draft): void => {
+    const { edited: present } = latest.current;
+    if (present) return showEdited({ ...present, draft: next });
     latest.current = { ...latest.current, draft: next };
     latest.current.setDraft(next);
   };
+  return { shown, edited, setEdited, showEdited, change, latest };
+}
+
+/** The message of the composer, and the acts on it. */
+function useComposer({ store, conversation, handle }: ComposerProps) {
+  const draftName = draftNameOf({ store, conversation });
+  const { shown, edited, setEdited, showEdited, change, latest } = useShown(
+    conversation,
+    draftName,
+  );
+  const [problem, setProblem] = useState("");
+  const area = useRef<HTMLTextAreaElement>(null);
+  const uploads = useUploads();
+  /** Files that are being read; a message waits for them. */
+  const reading = useRef<Promise<unknown>>(Promise.resolve());
   useImperativeHandle(handle, () => ({
     focus: () => focusGently(area.current),
     edit(message) {
-      const { draft: present, edited: before } = latest.current;
-      setEdited({ message, draft: before?.draft ?? present });
-      change({ text: message.content, files: message.files });
+      showEdited({ message, draft: { text: message.content, files: message.files } });
       area.current?.focus();
     },
-    restore({ content, files }) {
-      const { draft: present } = latest.current;
-      const text = [content, present.text].filter(Boolean).join("\n\n");
-      change({ text, files: [...files, ...present.files] });
+    restore(message) {
+      change(withMessage(latest.current.draft, message));
       area.current?.focus();
     },
   }));
@@ -138,7 +156,6 @@ function useComposer({ store, conversation, handle }: ComposerProps) {
     focusGently(area.current);
   }, [conversation.key]);
   const endEdit = (): void => {
-    change(latest.current.edited?.draft ?? emptyDraft);
     setEdited(undefined);
     area.current?.focus();
   };
@@ -169,10 +186,13 @@ function useComposer({ store, conversation, handle }: ComposerProps) {
     const { draft: present, edited: changed } = latest.current;
     area.current?.focus();
     if (present.text.trim() === "" && uploaded.files.length === 0) return;
-    endEdit();
     const text = present.text.trim();
-    if (changed) conversation.replace(changed.message, text, uploaded.files);
-    else store.send(conversation, text, uploaded.files);
+    if (changed) {
+      endEdit();
+      return conversation.replace(changed.message, text, uploaded.files);
+    }
+    change(emptyDraft);
+    store.send(conversation, text, uploaded.files);
   };
   const type = (text: string): void => {
     change({ ...latest.current.draft, text });
@@ -180,7 +200,7 @@ function useComposer({ store, conversation, handle }: ComposerProps) {
     setProblem("");
   };
   const acts = { add, changeFiles, submit, type, endEdit };
-  return { draft, problem, area, uploads, ...acts, edited: edited?.message };
+  return { draft: shown, problem, area, uploads, ...acts, edited: edited?.message };
 }
 
 /** Lets a message wait for the uploads of its files. */

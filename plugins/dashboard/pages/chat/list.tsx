@@ -9,12 +9,13 @@ import type {
 } from "../../shared/conversation-views.ts";
 import { dateAndTime } from "../../shared/format.ts";
 import { protocolNames } from "../../shared/protocols.ts";
+import type { ApiError } from "../live/api.ts";
 import { serverNow } from "../live/clock.ts";
 import { load } from "../live/owner.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
-import { Empty } from "../parts/states.tsx";
+import { Empty, Problem } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { menuOf } from "./acts.tsx";
 import { formatAge, formatPeriod } from "./dates.ts";
@@ -126,7 +127,14 @@ export function List({ store, isReady }: ListProps): JSX.Element {
       </header>
       <div class="scroll" onScroll={onScroll}>
         <Groups entries={entries} store={store} isReady={isReady} />
-        {words !== "" && entries.length === 0 && (
+        {words !== "" && problem.value && (
+          <Problem
+            title="The messages could not be searched"
+            error={problem.value}
+            retry={() => search(words)}
+          />
+        )}
+        {words !== "" && entries.length === 0 && !problem.value && (
           <Empty icon="search" title="No matches">
             No conversation contains “{words}”.
           </Empty>
@@ -253,17 +261,20 @@ function RowLink({ row, store, isReady }: RowProps): JSX.Element {
 }
 
 const hits = signal<readonly SearchHit[]>([]);
+const problem = signal<ApiError | undefined>(undefined);
 
 /** Searches the text of messages. Empty words remove the results. */
 async function search(words: string): Promise<void> {
   if (words === "") {
     hits.value = [];
+    problem.value = undefined;
     return;
   }
   const query = new URLSearchParams({ q: words.slice(0, 200) });
-  await load<SearchView>(`/api/conversations/search?${query}`, (view) => {
+  problem.value = await load<SearchView>(`/api/conversations/search?${query}`, (view) => {
     hits.value = view.hits;
   });
+  if (problem.value) hits.value = [];
 }
 
 /** @returns The rows of a search: titles first, then messages. */

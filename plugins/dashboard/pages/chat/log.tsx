@@ -149,7 +149,11 @@ function Hello({ store, conversation }: ShownConversation): JSX.Element {
             key={title}
             type="button"
             class="idea"
-            onClick={() => store.send(conversation, title, [])}
+            onClick={() => {
+              // The buttons go with the next frame.
+              if (conversation.thread.value.messages.length === 0)
+                store.send(conversation, title, []);
+            }}
           >
             <Icon name={icon} />
             <b>{title}</b>
@@ -253,6 +257,8 @@ function Suggestions({ row, context }: SuggestionsProps): JSX.Element | null {
   const suggestions = row?.kind === "answer" && row.state === "done" ? row.run?.suggestions : [];
   if (!suggestions?.length) return null;
   const send = (text: string): void => {
+    // The buttons go with the next frame.
+    if (context.conversation.thread.value.messages.at(-1)?.kind === "user") return;
     context.conversation.send(text, []);
     context.composer.current?.focus();
   };

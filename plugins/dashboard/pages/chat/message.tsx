@@ -16,6 +16,7 @@ import type { Conversation } from "./state/conversation.ts";
 import type { Answer, Row } from "./state/groups.ts";
 import type { ShownConversation } from "./state/store.ts";
 import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
+import { loadDraft, saveDraft, withMessage } from "./state/drafts.ts";
 import { choose, type Versions } from "./state/versions.ts";
 import { Steps, useDetails } from "./steps.tsx";
 import { readToolCall } from "./tool-calls.ts";
@@ -109,9 +110,12 @@ const receiptOf = ({ delivery = "delivered", sender }: UserMessage): string | un
 
 type UserProps = Omit<RowProps, "row"> & { readonly message: UserMessage };
 
-/** Takes a queued message back into the composer. */
-async function takeBack(message: UserMessage, { conversation, composer }: RowContext) {
-  if (await conversation.takeBack(message)) composer.current?.restore(message);
+/** Takes a queued message back into the composer, or into the draft if the user has left it. */
+async function takeBack(message: UserMessage, { store, conversation, composer }: RowContext) {
+  if (!(await conversation.takeBack(message))) return;
+  if (store.place.value.conversation === conversation) return composer.current?.restore(message);
+  const { key } = conversation;
+  await saveDraft(key, withMessage(await loadDraft(key), message));
 }
 
 function UserView({ message, isLast, versions, queuePlace, context }: UserProps): JSX.Element {

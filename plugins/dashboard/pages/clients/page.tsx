@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import type { ChannelView, ChannelsView, SettingsChangedView } from "../../shared/views.ts";
 import { useResource } from "../live/resource.ts";
 import { canSwitch, useChannelSwitch } from "../frame/channel-switch.ts";
+import { useAct } from "../live/act.ts";
 import { requestAsOwner } from "../live/owner.ts";
 import { Button } from "../parts/button.tsx";
 import { Card } from "../parts/card.tsx";
@@ -118,9 +119,7 @@ const changedMessage = "The settings changed in the meantime. Reload the page an
 function ProtocolCard({ first }: { readonly first: ProtocolView }): JSX.Element {
   const { url } = useSite();
   const [view, setView] = useState(first);
-  const [problem, setProblem] = useState<string>();
-  const turn = async (enabled: boolean): Promise<void> => {
-    setProblem(undefined);
+  const { isBusy, problem, act } = useAct(async (enabled: boolean) => {
     setView({ ...view, enabled });
     const answer = await requestAsOwner<SettingsChangedView>(
       "PUT",
@@ -128,13 +127,16 @@ function ProtocolCard({ first }: { readonly first: ProtocolView }): JSX.Element 
       { enabled },
       view.etag,
     );
-    if ("body" in answer) return setView({ ...view, enabled, etag: answer.body.etag });
-    setView(view);
-    const { status, message } = answer.error;
-    setProblem(status === 412 ? changedMessage : message);
-  };
+    if ("error" in answer) {
+      setView(view);
+      return answer.error.status === 412 ? changedMessage : answer.error.message;
+    }
+    setView({ ...view, enabled, etag: answer.body.etag });
+    return undefined;
+  });
+  const state = <State view={view} turn={act} isBusy={isBusy} />;
   return (
-    <Card id={`${view.name}-title`} title={view.clients} end={<State view={view} turn={turn} />}>
+    <Card id={`${view.name}-title`} title={view.clients} end={state}>
       <div class="body stack">
         <p class="muted">
           {view.purpose} <a href={url("/docs/doors")}>Guide</a>
@@ -163,12 +165,26 @@ function ProtocolCard({ first }: { readonly first: ProtocolView }): JSX.Element 
   );
 }
 
-/** A switch, or the state if the page cannot change it. */
-function State({ view, turn }: { view: ProtocolView; turn: (enabled: boolean) => Promise<void> }) {
+interface StateProps {
+  readonly view: ProtocolView;
+  readonly turn: (enabled: boolean) => Promise<void>;
+  readonly isBusy: boolean;
+}
+
+/** A switch, or the state if the page cannot change it. The next change needs the new etag. */
+function State({ view, turn, isBusy }: StateProps): JSX.Element {
   const { enabled, enabledManagedBy, etag, title } = view;
   if (enabledManagedBy !== undefined || etag === undefined) {
     const by = enabledManagedBy === undefined ? "" : `, set by ${enabledManagedBy}`;
     return <Badge tone={enabled ? "ok" : "off"}>{`${enabled ? "On" : "Off"}${by}`}</Badge>;
   }
-  return <Switch aria-label={`Protocol ${title}`} checked={enabled} onChange={turn} />;
+  return (
+    <Switch
+      aria-label={`Protocol ${title}`}
+      checked={enabled}
+      aria-disabled={isBusy || undefined}
+      onClick={(event) => isBusy && event.preventDefault()}
+      onChange={turn}
+    />
+  );
 }

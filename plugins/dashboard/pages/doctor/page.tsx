@@ -102,7 +102,7 @@ function useRuns() {
 interface VerdictProps {
   readonly run: Run;
   readonly isRunning: boolean;
-  readonly start: () => Promise<unknown>;
+  readonly start: () => Promise<ApiError | undefined>;
 }
 
 function Verdict({ run, isRunning, start }: VerdictProps): JSX.Element {
@@ -110,8 +110,7 @@ function Verdict({ run, isRunning, start }: VerdictProps): JSX.Element {
   const text = verdict(checks);
   const passed = countOf(checks, "ok");
   const again = async (): Promise<void> => {
-    await start();
-    toast({ text: "The checks have finished" });
+    if (!(await start())) toast({ text: "The checks have finished" });
   };
   return (
     <section class="card verdict" aria-label="Result">

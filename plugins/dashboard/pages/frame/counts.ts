@@ -24,9 +24,13 @@ export const countedTitle = (title: string): string => {
 /** Keeps the number of open questions current while the page is open. */
 export function followQuestions(): void {
   const refresh = () =>
-    load<QuestionsView>("/api/questions", ({ questions }) => {
-      counts.value = { ...counts.peek(), questions: questions.length };
-    });
+    load<QuestionsView>(
+      "/api/questions",
+      ({ questions }) => {
+        counts.value = { ...counts.peek(), questions: questions.length };
+      },
+      "counts",
+    );
   subscribe({ refresh, refreshOn: ["questions"] });
   void refresh();
   effect(() => {

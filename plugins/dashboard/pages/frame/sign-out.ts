@@ -10,6 +10,11 @@ export function onSignedOut(act: () => void): void {
   listeners.add(act);
 }
 
+/** Tells the listeners that this browser is signed out. */
+export function forgetSignedOut(): void {
+  for (const act of listeners) act();
+}
+
 /**
  * Handles the submission of the sign-out form. The CSRF value in the form is invalid after a new
  * sign-in; a request of a script needs none.
@@ -21,6 +26,6 @@ export function signOut(event: SubmitEvent): void {
 
 async function send(form: HTMLFormElement): Promise<void> {
   const answer = await sendRequest("POST", "/logout");
-  if (!("error" in answer)) for (const act of listeners) act();
+  if (!("error" in answer)) forgetSignedOut();
   await leavePage(() => ("error" in answer ? form.submit() : location.assign(`${base()}/login`)));
 }

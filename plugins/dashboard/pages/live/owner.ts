@@ -24,6 +24,8 @@ interface RequestOrder {
   count: number;
   /** Number of the request whose response the page shows. */
   shown: number;
+  /** Error of the last response that counted. */
+  error: ApiError | undefined;
 }
 const requestsByPath = new Map<string, RequestOrder>();
 
@@ -54,21 +56,23 @@ export async function requestAsOwner<T>(
  * Loads data and shows it. Responses can arrive in the wrong order: the page ignores a response or
  * error older than the shown data, and a response to an outdated query.
  *
- * @returns The error, or undefined.
+ * @param reader - Names a part of the page that shows the same data as another one.
+ * @returns The error of the data that the page shows, or undefined.
  */
 export async function load<T>(
   path: string,
   show: (body: T) => void,
+  reader = "",
 ): Promise<ApiError | undefined> {
-  const key = path.replace(/\?.*/, "");
-  const order = requestsByPath.get(key) ?? { latest: path, count: 0, shown: 0 };
+  const key = reader + path.replace(/\?.*/, "");
+  const order = requestsByPath.get(key) ?? { latest: path, count: 0, shown: 0, error: undefined };
   requestsByPath.set(key, order);
   order.latest = path;
   const number = ++order.count;
   const result = await requestAsOwner<T>("GET", path);
-  if (number < order.shown) return undefined;
+  if (number < order.shown || path !== order.latest) return order.error;
+  order.error = "error" in result ? result.error : undefined;
   if ("error" in result) return result.error;
-  if (path !== order.latest) return undefined;
   order.shown = number;
   show(result.body);
   return undefined;

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import type { SessionView } from "../../shared/views.ts";
 import { askToken } from "../frame/dialogs.ts";
+import { forgetSignedOut } from "../frame/sign-out.ts";
 import { toast } from "../frame/toasts.ts";
 import { base } from "../live/base.ts";
 import { requestAsOwner } from "../live/owner.ts";
@@ -119,9 +120,11 @@ async function signOutOther(session: SessionView, refresh: () => Promise<unknown
 /** Ends the sign-in of this browser and leaves the page. */
 async function signOutHere({ id }: SessionView): Promise<void> {
   const request = requestAsOwner("DELETE", `/api/sessions/${id}`);
-  const left = request.then((answer) =>
-    "error" in answer ? undefined : leavePage(() => location.assign(`${base()}/login`)),
-  );
+  const left = request.then((answer) => {
+    if ("error" in answer) return undefined;
+    forgetSignedOut();
+    return leavePage(() => location.assign(`${base()}/login`));
+  });
   expectSessionEnd(left);
   const answer = await request;
   await left;

@@ -167,18 +167,30 @@ export function useSettingsForm(
   const drafts = form.drafts.value;
   const isRestored = useRef(false);
   useEffect(() => {
-    try {
-      form.drafts.value = JSON.parse(sessionStorage.getItem(storageKey) ?? "{}") as Drafts;
-    } catch {
-      sessionStorage.removeItem(storageKey);
-    }
+    form.drafts.value = { ...readDrafts(), ...form.drafts.value };
   }, []);
   useEffect(() => {
-    if (isRestored.current) sessionStorage.setItem(storageKey, JSON.stringify(drafts));
+    if (isRestored.current) keepDrafts(drafts);
     isRestored.current = true;
   }, [drafts]);
   useUnsavedWarning(form.changed.value.length > 0);
   return form;
+}
+
+function readDrafts(): Drafts {
+  try {
+    return JSON.parse(sessionStorage.getItem(storageKey) ?? "{}") as Drafts;
+  } catch {
+    return {};
+  }
+}
+
+function keepDrafts(drafts: Drafts): void {
+  try {
+    sessionStorage.setItem(storageKey, JSON.stringify(drafts));
+  } catch {
+    // The browser denies storage, or it is full.
+  }
 }
 
 function useUnsavedWarning(isUnsaved: boolean): void {

@@ -1,7 +1,7 @@
 /** Keeps unsent messages of this browser for each conversation, with their files. @module */
 import { entriesOf, keep, readStored } from "../../live/storage.ts";
 import { databaseName, storageKeys } from "./forget.ts";
-import type { ShownFile } from "./thread.ts";
+import type { ShownFile, UserMessage } from "./thread.ts";
 
 /** A file of an unsent message. */
 export interface DraftFile extends ShownFile {
@@ -18,6 +18,12 @@ export interface Draft {
 }
 
 export const emptyDraft: Draft = { text: "", files: [] };
+
+/** Puts a message before an unsent one. */
+export const withMessage = (draft: Draft, { content, files }: UserMessage): Draft => ({
+  text: [content, draft.text].filter(Boolean).join("\n\n"),
+  files: [...files, ...draft.files],
+});
 
 const storeName = "drafts";
 /** Larger contents would fill the storage of the browser. They last until the page is left. */

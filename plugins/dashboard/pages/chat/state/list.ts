@@ -56,6 +56,12 @@ export class ConversationList {
     () => this.items.value.filter((one) => countUnread(this.seen.value, one) > 0).length,
   );
 
+  /** Another tab has changed what this browser keeps. Its next change must not undo that. */
+  readStorage(): void {
+    this.flags.value = loadFlags();
+    this.seen.value = addUnknown(loadSeen(), this.known.value);
+  }
+
   togglePin(id: string): void {
     saveFlags((this.flags.value = togglePin(this.flags.value, id)));
   }

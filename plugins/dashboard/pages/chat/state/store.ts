@@ -117,6 +117,7 @@ export class ChatStore {
     effect(() => this.markRead());
     effect(() => this.followStored());
     addEventListener("popstate", () => this.openAddress());
+    addEventListener("storage", () => this.list.readStorage());
     this.openAddress();
   }
 
