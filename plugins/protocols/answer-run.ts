@@ -31,7 +31,7 @@ interface OfferedTools {
 /** Time without news after which an answer with open questions waits. */
 const quietMs = 300;
 
-interface RunOptions {
+export interface RunOptions {
   readonly tools?: OfferedTools;
   /** Without it, the answer never waits. */
   readonly clock?: Pick<Clock, "setTimeout" | "clearTimeout">;

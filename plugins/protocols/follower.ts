@@ -35,6 +35,8 @@ export interface FollowOptions {
   readonly from?: RunMark | undefined;
   /** Whether the reader ends with `waits` while questions of this form are open. */
   readonly endsOn?: (question: Question) => boolean;
+  /** Called after the last call of the reader, unless the reader has left. */
+  readonly done?: () => void;
 }
 
 /** Receives an answer. A call follows only while `isWritable` returns true, except for `over`. */
@@ -192,10 +194,19 @@ export class Follower {
     } else if (!this.pumpKind("thought") || !this.pumpKind("text")) return;
     const { end, waiting } = this.run;
     if (!this.reader.isWritable()) return;
-    if (!end && !this.endsOn(waiting)) return;
+    if (end) return this.finish(end);
+    if (!this.endsOn(waiting)) return;
     this.stop();
-    if (end) this.reader.over(end);
-    else this.reader.waits?.(waiting);
+    this.reader.waits?.(waiting);
+    this.options.done?.();
+  }
+
+  /** Ends the reader, also before the answer. */
+  finish(end: RunEnd): void {
+    if (this.isOver) return;
+    this.stop();
+    this.reader.over(end);
+    this.options.done?.();
   }
 
   private endsOn(waiting: readonly RunQuestion[]): boolean {

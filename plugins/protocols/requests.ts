@@ -10,7 +10,7 @@ import { readText, unsupported, type JsonObject } from "./fields.ts";
 import { storeFiles, uploadsName, unknownFile, toFileRefusal } from "./files.ts";
 import type { Protocol } from "./protocol.ts";
 import { accessEnded, refuse, type Refusal } from "./errors.ts";
-import type { JoinedRun, KeptRun, RunRequest } from "./runs.ts";
+import type { KeptRun, RunRequest } from "./runs.ts";
 import type { Call, JsonReply, Route } from "./server.ts";
 import { readHops } from "./session.ts";
 import type { Turn } from "./turn.ts";
@@ -188,7 +188,7 @@ export function startRun(
   { isOpen, runs }: Protocol,
   { request, access }: Call,
   { session, id, turn, isRepeatable = true, isExpendable = false, settled }: MessageOptions,
-): JoinedRun {
+): KeptRun {
   if (!isOpen())
     throw refuse("not_running", "Doorward is starting or stopping.", {
       headers: { "Retry-After": "1" },
@@ -259,10 +259,10 @@ export async function answerQuestions(
   const kept = runs.asking(session, ids);
   const results = new Map<string, AnswerResult>();
   for (const { id, toAnswer } of answers) {
-    const answer = toAnswer(kept?.run.question(id)?.question);
+    const answer = toAnswer(kept?.question(id)?.question);
     const result = await channel.answer(session, id, answer, by);
     results.set(id, result);
-    if (result.settled) kept?.run.noteSettled(id);
+    if (result.settled) kept?.noteSettled(id);
   }
   return { kept, results };
 }
