@@ -130,17 +130,13 @@ export class ProgramQuestions {
     { tool_call_id, timeout_s, ...fields }: Omit<AskFrame["payload"], "message_id" | "request_id">,
     signal: AbortSignal,
   ): QuestionInput {
-    const { maxS } = this.options;
-    const limitS = maxS === 0 ? undefined : maxS;
-    const given = typeof timeout_s === "number" ? timeout_s : undefined;
-    const seconds =
-      given === undefined || limitS === undefined ? (given ?? limitS) : Math.min(given, limitS);
-    const timeoutMs = timeout_s !== undefined && given === undefined ? timeout_s : undefined;
+    const limitS = this.options.maxS || Infinity;
+    const seconds = Math.min(typeof timeout_s === "number" ? timeout_s : Infinity, limitS);
     // The channels check the fields.
     return defined({
       ...fields,
       toolCallId: tool_call_id,
-      timeoutMs: seconds === undefined ? timeoutMs : seconds * 1_000,
+      timeoutMs: seconds === Infinity ? timeout_s : seconds * 1_000,
       signal,
     }) as unknown as QuestionInput;
   }

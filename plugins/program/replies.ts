@@ -1,8 +1,7 @@
 // Passes the output of the program to the channels: replies, updates, deletions and typing.
-import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import type { Address, Channels, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
+import { codeOf, type Log } from "../../kernel/index.ts";
+import type { Address, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
-import type { AnswerFiles } from "./answer-files.ts";
 import { plainText } from "./output-log.ts";
 import type { PendingMessage, PendingMessages } from "./pending-messages.ts";
 import {
@@ -22,6 +21,7 @@ import {
   createSendQueue,
   type ReplyTarget,
   type SentMessage,
+  type SentMessagesOptions,
   type SendQueue,
 } from "./sent-messages.ts";
 import { mergeCalls, toToolCall } from "./tool-call.ts";
@@ -65,16 +65,11 @@ interface FrameAddress {
   readonly session_id?: string | undefined;
 }
 
-interface RepliesOptions {
-  readonly channels: Channels;
-  /** Stores the files that the program names. */
-  readonly files: AnswerFiles;
+interface RepliesOptions extends Omit<SentMessagesOptions, "enqueue" | "dropped" | "track"> {
   readonly pendingMessages: PendingMessages;
   /** @returns True if the program answers in parts: no text ends its answers. */
   readonly hasParts: () => boolean;
-  readonly clock: Clock;
   readonly log: Pick<Log, "warn">;
-  readonly after: (ms: number, run: () => void) => Release;
   readonly pause: (isPaused: boolean) => void;
 }
 
