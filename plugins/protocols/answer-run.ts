@@ -49,7 +49,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   /** True while a question of the answer is open. */
   isAsking = false;
   /** Question -> what a reader that ended because of it has received. */
-  readonly marks = new Map<string, RunMark>();
+  private readonly marks = new Map<string, RunMark>();
   private readonly questions: RunMessage[] = [];
   private readonly settledIds = new Set<string>();
   private quiet: unknown;
@@ -196,6 +196,11 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   question(id: string): RunQuestion | undefined {
     const message = this.questions.find((each) => each.id === id);
     return message?.asked && runQuestionOf(message, message.asked);
+  }
+
+  /** Returns the latest mark of these questions: the client that answers them has that part. */
+  markOfLast(ids: readonly string[]): RunMark | undefined {
+    return [...this.marks].findLast(([id]) => ids.includes(id))?.[1];
   }
 
   /** Calls for the client do not appear among the calls of the application. */

@@ -111,7 +111,7 @@ async function readJson(
 }
 
 /**
- * Reads the body and uses it. Releases its share of the memory budget if that fails.
+ * Reads the body and uses it.
  *
  * @param use - Calls `release` once the application has accepted or rejected the message.
  * @returns Undefined if the client has left.
@@ -130,13 +130,10 @@ export async function withBody<P, T>(
   };
   try {
     const body = await read();
-    if (body) return await use(body.parsed, memory.release, body.digest);
-  } catch (error) {
+    return body && (await use(body.parsed, memory.release, body.digest));
+  } finally {
     memory.release();
-    throw error;
   }
-  memory.release();
-  return undefined;
 }
 
 /** Reads a body that may be absent. */
@@ -146,12 +143,12 @@ async function readOptionalBody(protocol: Protocol, call: Call): Promise<JsonObj
     call.enter();
     return {};
   }
-  const memory = protocol.channel.body();
-  try {
-    return (await readJson(protocol, call, memory))?.value;
-  } finally {
-    memory.release();
-  }
+  return withBody(
+    protocol,
+    call,
+    (body) => body,
+    async (body) => body,
+  );
 }
 
 /**

@@ -14,7 +14,6 @@ import { isCut, toEndRefusal } from "../errors.ts";
 import type { JsonObject } from "../fields.ts";
 import { openEnd, type RunMark } from "../follower.ts";
 import type { Protocol } from "../protocol.ts";
-import { markOfLast } from "../questions.ts";
 import { streamAnswer } from "../stream.ts";
 import type { KeptRun } from "../runs.ts";
 import type { Call, JsonReply, Route } from "../server.ts";
@@ -107,7 +106,7 @@ export class ChatRoutes {
       return this.stream(call, kept, {
         id: messageId,
         continued,
-        from: markOfLast(kept, ids),
+        from: kept.markOfLast(ids),
       });
     const events = new EventWriter(protocol, call, streamHeaders);
     new ChunkReader(events, messageId, { fileUrl: protocol.fileUrl, continued }).over(openEnd);

@@ -1,7 +1,6 @@
 // Serves the addresses below /v1: models, chat completions and responses.
 import type { JsonObject } from "../fields.ts";
 import type { Protocol } from "../protocol.ts";
-import { markOfLast } from "../questions.ts";
 import { refuse, type Refusal } from "../errors.ts";
 import {
   answerQuestions,
@@ -172,7 +171,7 @@ export class OpenaiRoutes {
     const { kept } = await answerQuestions(protocol, session, approvals, sender);
     const headers = { "X-Doorward-Session": toHeaderText(name) };
     if (!kept) return this.replyWith(call, operation, "This question is no longer open.");
-    const from = markOfLast(kept, ids);
+    const from = kept.markOfLast(ids);
     return exchange(protocol, call, { run: kept, format, headers, isStreamed, session, from });
   }
 
