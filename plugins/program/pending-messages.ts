@@ -94,15 +94,12 @@ export class PendingMessage {
     this.cancelTimeout = cancel;
   }
 
-  /** Pauses the timeout while a person is asked. @returns A function that ends the pause. */
+  /** Pauses the timeout while a person is asked. @returns A function that ends the pause, once. */
   hold(): Release {
     this.cancelTimeout?.();
     this.cancelTimeout = undefined;
     this.holds += 1;
-    let isReleased = false;
     return () => {
-      if (isReleased) return;
-      isReleased = true;
       this.holds -= 1;
       this.touch();
     };
