@@ -148,7 +148,7 @@ interface FinishedMessage {
 const toKey = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
 /** The fields of a line that name a conversation. */
-interface LineAddress {
+export interface LineAddress {
   readonly channel?: string | undefined;
   readonly session_id?: string | undefined;
   readonly payload: { readonly request_id?: string | undefined };

@@ -50,16 +50,16 @@ export class ProgramQuestions {
     return this.asked.size > 0;
   }
 
-  ask({ channel = "pico", session_id: session, payload }: AskFrame): void {
+  ask(frame: AskFrame): void {
     const { pendingMessages, replies } = this.options;
-    const { message_id: name, request_id: requestId, ...fields } = payload;
+    const { message_id: name, request_id: requestId, ...fields } = frame.payload;
     const request = requestId === undefined ? undefined : pendingMessages.find(requestId);
     if (requestId !== undefined && !request) {
       const isStopped = pendingMessages.findFinished(requestId)?.outcome === "stopped";
       const code = isStopped ? "stopped" : "unknown_request";
       return this.refuse(name, code, `The message "${requestId}" does not wait for a reply.`);
     }
-    const address = request?.message ?? (session === undefined ? undefined : { channel, session });
+    const address = pendingMessages.addressIn(frame);
     if (!address) {
       const text = 'Name the "request_id" of a message, or a "session_id".';
       return this.refuse(name, "invalid_question", text);
