@@ -92,6 +92,7 @@ export function streamAnswer(
   let timer: unknown;
   return new Promise<undefined>((resolve, reject) => {
     let begun: RunReader | undefined;
+    let isOver = false;
     const begin = (): RunReader => {
       clock.clearTimeout(timer);
       return (begun ??= open(new EventWriter(protocol, call, headers, () => follower.pump())));
@@ -104,10 +105,13 @@ export function streamAnswer(
         begin().over(end);
       },
     };
-    const follower = follow(protocol, call, run, reader, options, () => resolve(undefined));
+    const follower = follow(protocol, call, run, reader, options, () => {
+      isOver = true;
+      resolve(undefined);
+    });
     timer = clock.setTimeout(begin, beginMs);
     void run.delivered.then(() => {
-      if (!run.end && !response.destroyed) begin();
+      if (!isOver) begin();
     });
     follower.pump();
   }).finally(() => clock.clearTimeout(timer));
