@@ -12,16 +12,6 @@ const maxRemembered = 1_024;
 
 type PendingOutcome = "answered" | "failed" | "stopped";
 
-interface PendingMessageOwner {
-  readonly leaveSession: () => void;
-  /** @returns False if the message was settled before. */
-  readonly settle: (outcome: PendingOutcome) => boolean;
-  /** @returns The cancel function, or undefined if no timeout applies. */
-  readonly startTimeout: () => Release | undefined;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** A message that the program has not finished. */
 export class PendingMessage {
   /** Identifier for the program. Unique while this process lives. */
@@ -37,15 +27,23 @@ export class PendingMessage {
   stoppedBy: string | undefined;
   /** The stored files of the message, once they were found. */
   files: MessageFiles | undefined;
-  private readonly owner: PendingMessageOwner;
+  private readonly owner: PendingMessages;
+  /** Settles the message for its sender. */
+  private readonly settled: (failure?: Error) => void;
   private cancelTimeout: Release | undefined;
   /** Open questions about this message. */
   private holds = 0;
 
-  constructor(id: string, message: Message, owner: PendingMessageOwner) {
+  constructor(
+    id: string,
+    message: Message,
+    owner: PendingMessages,
+    settled: (failure?: Error) => void,
+  ) {
     this.id = id;
     this.message = message;
     this.owner = owner;
+    this.settled = settled;
   }
 
   /** Records that the program accepted the message. The next one of the session may follow. */
@@ -61,13 +59,11 @@ export class PendingMessage {
   }
 
   finish(): void {
-    if (this.settle(this.isStopped ? "stopped" : "answered")) this.owner.resolve();
-    this.leaveSession();
+    this.end("answered");
   }
 
   fail(error: Error): void {
-    if (this.settle(this.isStopped ? "stopped" : "failed")) this.owner.reject(error);
-    this.leaveSession();
+    this.end("failed", error);
   }
 
   /** Fails the message, unless its reply is being sent. */
@@ -86,36 +82,35 @@ export class PendingMessage {
   leaveSession(): void {
     if (!this.isCurrent) return;
     this.isCurrent = false;
-    this.owner.leaveSession();
+    this.owner.leaveSession(this);
   }
 
   /** Restarts the timeout after activity on this message. */
   touch(): void {
     if (this.isReplying || this.isStopped || this.holds > 0) return;
-    const cancel = this.owner.startTimeout();
+    const cancel = this.owner.startTimeout(this);
     if (!cancel) return;
     this.cancelTimeout?.();
     this.cancelTimeout = cancel;
   }
 
-  /** Pauses the timeout while a person is asked. @returns A function that ends the pause. */
+  /** Pauses the timeout while a person is asked. @returns A function that ends the pause, once. */
   hold(): Release {
     this.cancelTimeout?.();
     this.cancelTimeout = undefined;
     this.holds += 1;
-    let isReleased = false;
     return () => {
-      if (isReleased) return;
-      isReleased = true;
       this.holds -= 1;
       this.touch();
     };
   }
 
-  private settle(outcome: PendingOutcome): boolean {
-    const isFirst = this.owner.settle(outcome);
-    if (isFirst) this.cancelTimeout?.();
-    return isFirst;
+  private end(outcome: PendingOutcome, error?: Error): void {
+    if (this.owner.settle(this, this.isStopped ? "stopped" : outcome)) {
+      this.cancelTimeout?.();
+      this.settled(error);
+    }
+    this.leaveSession();
   }
 }
 
@@ -153,7 +148,7 @@ interface FinishedMessage {
 const toKey = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
 /** The fields of a line that name a conversation. */
-interface LineAddress {
+export interface LineAddress {
   readonly channel?: string | undefined;
   readonly session_id?: string | undefined;
   readonly payload: { readonly request_id?: string | undefined };
@@ -189,15 +184,10 @@ export class PendingMessages {
     const session = toKey(message);
     const { closeAnswer } = this.options;
     return new Promise((resolve, reject) => {
-      const entry = new PendingMessage(String((this.count += 1)), message, {
-        leaveSession: () => this.leaveSession(session),
-        settle: (outcome) => this.settle(entry, outcome),
-        startTimeout: () => this.startTimeout(entry),
-        resolve: () => void closeAnswer(entry).then(resolve, reject),
-        reject(reason) {
-          const fail = (): void => reject(reason);
-          void closeAnswer(entry).then(fail, fail);
-        },
+      const id = String((this.count += 1));
+      const entry = new PendingMessage(id, message, this, (failure) => {
+        const fail = (lost: Error): void => reject(failure ?? lost);
+        void closeAnswer(entry).then(() => (failure ? reject(failure) : resolve()), fail);
       });
       const waiting = this.sessionQueues.get(session);
       if (waiting) return void waiting.push(entry);
@@ -394,14 +384,16 @@ export class PendingMessages {
     if (!isReplying) this.writeLine(encodeStop(id, message, stoppedBy));
   }
 
-  private leaveSession(session: string): void {
+  /** Lets the next message of the session follow. */
+  leaveSession({ message }: PendingMessage): void {
+    const session = toKey(message);
     const next = this.sessionQueues.get(session)?.shift();
     if (next) this.begin(next);
     else this.sessionQueues.delete(session);
   }
 
   /** @returns False if the message was settled before. */
-  private settle(entry: PendingMessage, outcome: PendingOutcome): boolean {
+  settle(entry: PendingMessage, outcome: PendingOutcome): boolean {
     if (outcome === "failed") this.removeFromReady(entry);
     if (!this.live.delete(entry.id)) {
       this.endedLate(entry.id);
@@ -421,7 +413,8 @@ export class PendingMessages {
     if (index !== -1) this.ready.splice(index, 1);
   }
 
-  private startTimeout(entry: PendingMessage): Release | undefined {
+  /** @returns The cancel function, or undefined if no timeout applies. */
+  startTimeout(entry: PendingMessage): Release | undefined {
     const { timeoutS, after } = this.options;
     if (timeoutS === 0 || !this.live.has(entry.id)) return undefined;
     const round = this.hangDetector.currentRound();

@@ -50,16 +50,16 @@ export class ProgramQuestions {
     return this.asked.size > 0;
   }
 
-  ask({ channel = "pico", session_id: session, payload }: AskFrame): void {
+  ask(frame: AskFrame): void {
     const { pendingMessages, replies } = this.options;
-    const { message_id: name, request_id: requestId, ...fields } = payload;
+    const { message_id: name, request_id: requestId, ...fields } = frame.payload;
     const request = requestId === undefined ? undefined : pendingMessages.find(requestId);
     if (requestId !== undefined && !request) {
       const isStopped = pendingMessages.findFinished(requestId)?.outcome === "stopped";
       const code = isStopped ? "stopped" : "unknown_request";
       return this.refuse(name, code, `The message "${requestId}" does not wait for a reply.`);
     }
-    const address = request?.message ?? (session === undefined ? undefined : { channel, session });
+    const address = pendingMessages.addressIn(frame);
     if (!address) {
       const text = 'Name the "request_id" of a message, or a "session_id".';
       return this.refuse(name, "invalid_question", text);
@@ -130,17 +130,13 @@ export class ProgramQuestions {
     { tool_call_id, timeout_s, ...fields }: Omit<AskFrame["payload"], "message_id" | "request_id">,
     signal: AbortSignal,
   ): QuestionInput {
-    const { maxS } = this.options;
-    const limitS = maxS === 0 ? undefined : maxS;
-    const given = typeof timeout_s === "number" ? timeout_s : undefined;
-    const seconds =
-      given === undefined || limitS === undefined ? (given ?? limitS) : Math.min(given, limitS);
-    const timeoutMs = timeout_s !== undefined && given === undefined ? timeout_s : undefined;
+    const limitS = this.options.maxS || Infinity;
+    const seconds = Math.min(typeof timeout_s === "number" ? timeout_s : Infinity, limitS);
     // The channels check the fields.
     return defined({
       ...fields,
       toolCallId: tool_call_id,
-      timeoutMs: seconds === undefined ? timeoutMs : seconds * 1_000,
+      timeoutMs: seconds === Infinity ? timeout_s : seconds * 1_000,
       signal,
     }) as unknown as QuestionInput;
   }

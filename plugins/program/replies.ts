@@ -1,10 +1,9 @@
 // Passes the output of the program to the channels: replies, updates, deletions and typing.
-import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import type { Address, Channels, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
+import { codeOf, type Log } from "../../kernel/index.ts";
+import type { Address, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
-import type { AnswerFiles } from "./answer-files.ts";
 import { plainText } from "./output-log.ts";
-import type { PendingMessage, PendingMessages } from "./pending-messages.ts";
+import type { LineAddress, PendingMessage, PendingMessages } from "./pending-messages.ts";
 import {
   callsClient,
   endsReply,
@@ -22,6 +21,7 @@ import {
   createSendQueue,
   type ReplyTarget,
   type SentMessage,
+  type SentMessagesOptions,
   type SendQueue,
 } from "./sent-messages.ts";
 import { mergeCalls, toToolCall } from "./tool-call.ts";
@@ -60,21 +60,11 @@ function createTypingState(show: (address: Address, on: boolean) => void) {
   };
 }
 
-interface FrameAddress {
-  readonly channel?: string | undefined;
-  readonly session_id?: string | undefined;
-}
-
-interface RepliesOptions {
-  readonly channels: Channels;
-  /** Stores the files that the program names. */
-  readonly files: AnswerFiles;
+interface RepliesOptions extends Omit<SentMessagesOptions, "enqueue" | "dropped" | "track"> {
   readonly pendingMessages: PendingMessages;
   /** @returns True if the program answers in parts: no text ends its answers. */
   readonly hasParts: () => boolean;
-  readonly clock: Clock;
   readonly log: Pick<Log, "warn">;
-  readonly after: (ms: number, run: () => void) => Release;
   readonly pause: (isPaused: boolean) => void;
 }
 
@@ -120,19 +110,19 @@ export class Replies {
         return this.remove(frame.payload.message_id);
       case "typing.start":
       case "typing.stop": {
-        const target = this.findTarget(frame, frame, frame.payload.request_id);
+        const target = this.findTarget(frame);
         if (target?.request?.isStopped === true) return this.dropped.add();
         target?.request?.touch();
         return target && this.typing.set(target.address, frame.type === "typing.start");
       }
       case "message.ack": {
-        const request = this.findTarget(frame, {}, frame.payload.request_id)?.request;
+        const request = this.findTarget(frame)?.request;
         request?.touch();
         if (frame.payload.final !== true) return request?.accept();
         return request && this.endReply(request, frame.payload);
       }
       case "error": {
-        const request = this.findTarget(frame, {}, frame.payload.request_id)?.request;
+        const request = this.findTarget(frame)?.request;
         const sentence = plainText(frame.payload.message ?? "", 1_000).trim();
         return request?.reject(
           programErrors.application_refused(sentence || "The application rejected the message."),
@@ -188,12 +178,9 @@ export class Replies {
   }
 
   /** @returns The session of the message that a frame refers to, or the session it names. */
-  private findTarget(
-    frame: MessageFrame,
-    { channel = "pico", session_id: session }: FrameAddress,
-    requestId?: string,
-  ): ReplyTarget | undefined {
+  private findTarget(frame: MessageFrame & LineAddress): ReplyTarget | undefined {
     const { pendingMessages, log, hasParts } = this.options;
+    const { request_id: requestId } = frame.payload;
     if (requestId !== undefined) {
       const request = pendingMessages.find(requestId);
       if (request) return { request, address: request.message };
@@ -208,7 +195,8 @@ export class Replies {
       log.warn({ request_id: requestId }, text);
       return undefined;
     }
-    if (session !== undefined) return { request: undefined, address: { channel, session } };
+    const address = pendingMessages.addressIn(frame);
+    if (address) return { request: undefined, address };
     log.warn({}, 'the program named neither "request_id" nor "session_id"');
     return undefined;
   }
@@ -273,7 +261,7 @@ export class Replies {
   private create(frame: CreateFrame): void {
     const { payload } = frame;
     const { message_id: name, kind, placeholder = false } = payload;
-    const target = this.findTarget(frame, frame, payload.request_id);
+    const target = this.findTarget(frame);
     if (!target) return;
     const { request } = target;
     if (request?.isStopped === true) return this.dropCreate(request, frame);

@@ -113,8 +113,9 @@ export interface SentMessage {
   cancelTimer: Release | undefined;
 }
 
-interface SentMessagesOptions {
+export interface SentMessagesOptions {
   readonly channels: Channels;
+  /** Stores the files that the program names. */
   readonly files: AnswerFiles;
   readonly clock: Clock;
   readonly after: (ms: number, run: () => void) => Release;

@@ -63,7 +63,6 @@ export class Supervisor {
           "the end of its input",
       );
     });
-    this.failures = 0;
     this.launch();
   }
 

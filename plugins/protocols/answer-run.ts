@@ -31,7 +31,7 @@ interface OfferedTools {
 /** Time without news after which an answer with open questions waits. */
 const quietMs = 300;
 
-interface RunOptions {
+export interface RunOptions {
   readonly tools?: OfferedTools;
   /** Without it, the answer never waits. */
   readonly clock?: Pick<Clock, "setTimeout" | "clearTimeout">;
@@ -49,16 +49,12 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   /** True while a question of the answer is open. */
   isAsking = false;
   /** Question -> what a reader that ended because of it has received. */
-  readonly marks = new Map<string, RunMark>();
+  private readonly marks = new Map<string, RunMark>();
   private readonly questions: RunMessage[] = [];
-  private readonly settledIds = new Set<string>();
   private quiet: unknown;
-  private readonly known = new Map<string, RunMessage>();
   private readonly followers = new Set<Follower>();
   private readonly onOver: (end: RunEnd) => void;
   private readonly options: RunOptions;
-  /** Message -> its calls for the client. They leave at the end of a completed answer. */
-  private readonly clientCalls = new Map<RunMessage, readonly ToolCall[]>();
   private error: unknown;
   private model: string | undefined;
   private isDelivered = false;
@@ -95,7 +91,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     const { inReplyTo, placeholder } = message;
     if (this.end || placeholder) return;
     if (inReplyTo !== undefined && inReplyTo !== this.requestId) return;
-    const known = this.known.get(id) ?? this.add(id, message);
+    const known = this.find(id) ?? this.add(id, message);
     if (known.isRemoved) return;
     // A complete message may still receive the results of its calls.
     if (message.toolCalls) this.setCalls(known, message);
@@ -115,7 +111,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   }
 
   removed(id: string): void {
-    const message = this.known.get(id);
+    const message = this.find(id);
     if (!message || this.end) return;
     message.isClosed = message.isRemoved = true;
     this.changed();
@@ -161,6 +157,10 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     return { ...(model !== undefined && { model }), ...end, ...(error !== undefined && { error }) };
   }
 
+  private find(id: string): RunMessage | undefined {
+    return this.messages.find((message) => message.id === id);
+  }
+
   private add(id: string, { kind }: OutboundMessage): RunMessage {
     const message: RunMessage = {
       id,
@@ -168,10 +168,10 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
       text: "",
       media: [],
       calls: [],
+      clientCalls: [],
       isClosed: false,
       isRemoved: false,
     };
-    this.known.set(id, message);
     this.messages.push(message);
     return message;
   }
@@ -187,8 +187,9 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
 
   /** The question is settled. Its message may say so later. */
   noteSettled(id: string): void {
-    if (!this.question(id)) return;
-    this.settledIds.add(id);
+    const message = this.questions.find((each) => each.id === id);
+    if (!message) return;
+    message.isSettled = true;
     this.changed();
   }
 
@@ -196,6 +197,11 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   question(id: string): RunQuestion | undefined {
     const message = this.questions.find((each) => each.id === id);
     return message?.asked && runQuestionOf(message, message.asked);
+  }
+
+  /** Returns the latest mark of these questions: the client that answers them has that part. */
+  markOfLast(ids: readonly string[]): RunMark | undefined {
+    return [...this.marks].findLast(([id]) => ids.includes(id))?.[1];
   }
 
   /** Calls for the client do not appear among the calls of the application. */
@@ -207,7 +213,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
       !hasResult(call);
     const clientCalls = toolCalls.filter(isForClient);
     known.calls = toolCalls.filter((call) => !clientCalls.includes(call));
-    this.clientCalls.set(known, clientCalls);
+    known.clientCalls = clientCalls;
   }
 
   /** The calls of a completed answer that the client must run. */
@@ -215,8 +221,8 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     const { tools } = this.options;
     if (outcome !== "completed" || !tools) return {};
     const calls = new Map<string, ToolCall>();
-    for (const [{ isRemoved }, own] of this.clientCalls)
-      for (const call of isRemoved ? [] : own) calls.set(call.id, call);
+    for (const { isRemoved, clientCalls } of this.messages)
+      for (const call of isRemoved ? [] : clientCalls) calls.set(call.id, call);
     if (calls.size === 0) return {};
     return { calls: tools.issue([...calls.values()].slice(0, maxTools)) };
   }
@@ -246,7 +252,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     const { clock, onAsking } = this.options;
     clock?.clearTimeout(this.quiet);
     this.waiting = [];
-    const isOpen = ({ id, isClosed }: RunMessage): boolean => !isClosed && !this.settledIds.has(id);
+    const isOpen = ({ isClosed, isSettled }: RunMessage): boolean => !isClosed && !isSettled;
     const open = this.end ? [] : this.questions.filter(isOpen);
     const isAsking = open.length > 0;
     if (isAsking !== this.isAsking) onAsking?.(isAsking);

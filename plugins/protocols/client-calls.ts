@@ -20,6 +20,7 @@ interface IssuedCall {
   readonly id: string;
   readonly name: string;
 }
+type ToolNames = Pick<IssuedCall, "id" | "name">;
 
 interface ClientCallsOptions {
   readonly channels: Pick<Channels, "history">;
@@ -59,7 +60,7 @@ export class ClientCalls {
    * @throws Refusal if no answer of the session has asked for one of them.
    */
   async resolve(session: string, results: readonly ToolResult[]): Promise<readonly ToolResult[]> {
-    const found = new Map<string, Pick<IssuedCall, "id" | "name">>();
+    const found = new Map<string, ToolNames>();
     for (const { id } of results) {
       const call = this.issued.get(id);
       if (call?.session === session) found.set(id, call);
@@ -101,11 +102,6 @@ export class ClientCalls {
     if (id === "" || id.length > maxIdLength) return `call_${this.options.newId()}`;
     return this.issued.get(id) ? `${id}~${this.options.newId().slice(0, 8)}` : id;
   }
-}
-
-interface ToolNames {
-  readonly id: string;
-  readonly name: string;
 }
 
 /** Reads a stored call, if it is one for the client. */

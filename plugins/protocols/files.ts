@@ -63,7 +63,6 @@ const codes: Readonly<Record<string, string>> = {
   upload_slow: "body_timeout",
   uploads_busy: "rate_limited",
   downloads_busy: "rate_limited",
-  unknown_media: "unknown_media",
 };
 
 /** Converts an error of the media service. */

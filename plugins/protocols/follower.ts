@@ -35,6 +35,8 @@ export interface FollowOptions {
   readonly from?: RunMark | undefined;
   /** Whether the reader ends with `waits` while questions of this form are open. */
   readonly endsOn?: (question: Question) => boolean;
+  /** Called after the last call of the reader, unless the reader has left. */
+  readonly done?: () => void;
 }
 
 /** Receives an answer. A call follows only while `isWritable` returns true, except for `over`. */
@@ -72,10 +74,14 @@ export interface RunMessage {
   text: string;
   media: readonly Media[];
   calls: readonly ToolCall[];
+  /** Calls for the client. They leave at the end of a completed answer. */
+  clientCalls: readonly ToolCall[];
   /** Set if the message is a plan. It has no text then. */
   plan?: readonly PlanEntry[];
   /** Set if the message is a question, to which the answer waits. */
   asked?: AskedQuestion;
+  /** The question is settled, and its message may say so later. */
+  isSettled?: boolean;
   isClosed: boolean;
   isRemoved: boolean;
 }
@@ -105,6 +111,15 @@ interface Progress {
   isDone: boolean;
 }
 
+const nothingSent: Readonly<Progress> = {
+  sent: 0,
+  staleText: undefined,
+  calls: [],
+  plan: undefined,
+  isAsked: false,
+  isDone: false,
+};
+
 /** Message -> the part of it that a reader has. */
 export type RunMark = ReadonlyMap<string, Readonly<Progress>>;
 
@@ -114,7 +129,7 @@ export const markOf = (messages: readonly RunMessage[]): RunMark =>
     messages.map(({ id, text, calls, plan, asked, isClosed }) => {
       const isAsked = asked !== undefined;
       const sent = isAsked ? 0 : isClosed ? text.length : upToOf(text);
-      return [id, { sent, staleText: undefined, calls, plan, isAsked, isDone: isClosed }];
+      return [id, { ...nothingSent, sent, calls, plan, isAsked, isDone: isClosed }];
     }),
   );
 
@@ -136,12 +151,6 @@ export const upToOf = (text: string): number =>
 export const hasResult = ({ result, error }: ToolCall): boolean =>
   result !== undefined || error !== undefined;
 
-/** The parts of a call that are new. */
-interface CallNews {
-  readonly isCall: boolean;
-  readonly isResult: boolean;
-}
-
 /** Remembers which tool calls of an answer one reader has, and which of them have a result. */
 export class CallLog {
   /** Message and call -> whether the result is known. */
@@ -149,7 +158,8 @@ export class CallLog {
   /** Call -> the key of its latest message. A later message may only add the result. */
   private readonly latest = new Map<string, string>();
 
-  add(messageId: string, call: ToolCall): CallNews {
+  /** Returns which parts of the call are new. */
+  add(messageId: string, call: ToolCall): { readonly isCall: boolean; readonly isResult: boolean } {
     const own = `${messageId}\0${call.id}`;
     const isDone = hasResult(call);
     const before = this.latest.get(call.id);
@@ -165,8 +175,7 @@ export class CallLog {
 
 /** The position of one reader in an answer. It queues nothing: a slow reader gets larger parts. */
 export class Follower {
-  /** Made at the first tool call. */
-  private calls: CallLog | undefined;
+  private readonly calls = new CallLog();
   private readonly run: FollowedRun;
   private readonly reader: RunReader;
   private readonly options: FollowOptions;
@@ -179,7 +188,7 @@ export class Follower {
     this.reader = reader;
     this.options = options;
     for (const [id, progress] of options.from ?? []) {
-      for (const call of progress.calls) (this.calls ??= new CallLog()).add(id, call);
+      for (const call of progress.calls) this.calls.add(id, call);
       this.progress.set(id, { ...progress });
     }
   }
@@ -192,19 +201,24 @@ export class Follower {
     } else if (!this.pumpKind("thought") || !this.pumpKind("text")) return;
     const { end, waiting } = this.run;
     if (!this.reader.isWritable()) return;
-    if (!end && !this.endsOn(waiting)) return;
+    if (end) return this.finish(end);
+    if (!this.endsOn(waiting)) return;
     this.stop();
-    if (end) this.reader.over(end);
-    else this.reader.waits?.(waiting);
+    this.reader.waits?.(waiting);
+    this.options.done?.();
+  }
+
+  /** Ends the reader, also before the answer. */
+  finish(end: RunEnd): void {
+    if (this.isOver) return;
+    this.stop();
+    this.reader.over(end);
+    this.options.done?.();
   }
 
   private endsOn(waiting: readonly RunQuestion[]): boolean {
-    const { endsOn } = this.options;
-    return (
-      endsOn !== undefined &&
-      waiting.length > 0 &&
-      waiting.every(({ question }) => endsOn(question))
-    );
+    const { endsOn = () => false } = this.options;
+    return waiting.length > 0 && waiting.every(({ question }) => endsOn(question));
   }
 
   /** The reader has left. */
@@ -264,25 +278,11 @@ export class Follower {
     return true;
   }
 
-  private progressOf(id: string): Progress {
-    const known = this.progress.get(id);
-    if (known) return known;
-    const progress: Progress = {
-      sent: 0,
-      staleText: undefined,
-      calls: [],
-      plan: undefined,
-      isAsked: false,
-      isDone: false,
-    };
-    this.progress.set(id, progress);
-    return progress;
-  }
-
   private pumpMessage(message: RunMessage): boolean {
     const { reader } = this;
     if (!reader.isWritable()) return false;
-    const progress = this.progressOf(message.id);
+    const progress = this.progress.get(message.id) ?? { ...nothingSent };
+    this.progress.set(message.id, progress);
     if (message.asked) return this.pumpQuestion(message, message.asked, progress);
     if (!message.isRemoved && !this.pumpText(message, progress)) return false;
     if (!message.isRemoved) this.pumpCalls(message, progress);
@@ -327,7 +327,7 @@ export class Follower {
     if (progress.calls === calls) return;
     progress.calls = calls;
     for (const call of calls) {
-      const news = (this.calls ??= new CallLog()).add(id, call);
+      const news = this.calls.add(id, call);
       if (news.isCall) this.reader.toolCall(call);
       if (news.isResult) this.reader.toolResult(call);
     }

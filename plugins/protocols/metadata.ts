@@ -1,5 +1,4 @@
 // Bounds the data of a protocol that the application receives with a message.
-import { isObject } from "../../lib/util.ts";
 
 const maxBytes = 64 * 1024;
 /** Levels of one field. Two more levels lead to it. */
@@ -10,17 +9,6 @@ export function depthOf(value: unknown, limit = maxDepth): number {
   return 1 + Math.max(0, ...Object.values(value).map((inner) => depthOf(inner, limit - 1)));
 }
 
-const toName = (tool: unknown): unknown => {
-  if (!isObject(tool)) return undefined;
-  return isObject(tool["function"]) ? tool["function"]["name"] : (tool["name"] ?? tool["type"]);
-};
-
-/** Reduces a list of tools to their names, which are short. */
-function toNames(value: unknown): unknown {
-  if (!Array.isArray(value)) return undefined;
-  return value.map(toName).filter((name) => typeof name === "string" && name.length <= 256);
-}
-
 const withoutPrototype = (key: string, value: unknown): unknown =>
   key === "__proto__" ? undefined : value;
 
@@ -28,26 +16,17 @@ const withoutPrototype = (key: string, value: unknown): unknown =>
 export const withoutPrototypes = <T extends object>(value: T): T =>
   JSON.parse(JSON.stringify(value), withoutPrototype) as T;
 
-/**
- * Copies the fields that fit into 64 KiB as JSON and eight levels, the smaller ones first. Lists
- * under the key `tools` or `functions` that do not fit are reduced to the names.
- */
+/** Copies the fields that fit into 64 KiB as JSON and eight levels, the smaller ones first. */
 export function boundFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const shortened = Object.entries(fields).map(([key, value]) => {
-    const text = JSON.stringify(value) ?? "null";
-    const isLarge = text.length > maxBytes / 2 || depthOf(value) > maxDepth;
-    if (!isLarge) return { key, text };
-    const isList = key === "tools" || key === "functions";
-    return { key, text: JSON.stringify(isList ? toNames(value) : undefined) };
-  });
+  const texts = Object.entries(fields)
+    .filter(([key, value]) => key !== "__proto__" && depthOf(value) <= maxDepth)
+    .map(([key, value]) => ({ key, text: JSON.stringify(value) }))
+    .toSorted((a, b) => a.text.length - b.text.length);
   const bounded: Record<string, unknown> = {};
   let bytes = 0;
-  for (const { key, text } of shortened.toSorted(
-    (a, b) => (a.text?.length ?? 0) - (b.text?.length ?? 0),
-  )) {
-    if (text === undefined || key === "__proto__") continue;
+  for (const { key, text } of texts) {
     bytes += Buffer.byteLength(text) + Buffer.byteLength(key) + 4;
-    if (bytes > maxBytes) break;
+    if (bytes > maxBytes || text.length > maxBytes / 2) break;
     bounded[key] = JSON.parse(text, withoutPrototype);
   }
   return bounded;

@@ -38,16 +38,6 @@ export const isAllowed = ({ options = [], settled }: Question): boolean =>
   settled?.outcome === "answered" &&
   options.some(({ id, effect }) => id === settled.option && effect === "allow");
 
-/** Returns the latest mark of these questions: a client that has asked them had received that. */
-export function markOfLast<T>(
-  { marks }: { readonly marks: ReadonlyMap<string, T> },
-  ids: readonly string[],
-): T | undefined {
-  const order = [...marks.keys()];
-  const last = order.findLast((id) => ids.includes(id));
-  return last === undefined ? undefined : marks.get(last);
-}
-
 const maxReason = 1_000;
 
 /**

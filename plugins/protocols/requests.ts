@@ -10,7 +10,7 @@ import { readText, unsupported, type JsonObject } from "./fields.ts";
 import { storeFiles, uploadsName, unknownFile, toFileRefusal } from "./files.ts";
 import type { Protocol } from "./protocol.ts";
 import { accessEnded, refuse, type Refusal } from "./errors.ts";
-import type { JoinedRun, KeptRun, RunRequest } from "./runs.ts";
+import type { KeptRun, RunRequest } from "./runs.ts";
 import type { Call, JsonReply, Route } from "./server.ts";
 import { readHops } from "./session.ts";
 import type { Turn } from "./turn.ts";
@@ -111,7 +111,7 @@ async function readJson(
 }
 
 /**
- * Reads the body and uses it. Releases its share of the memory budget if that fails.
+ * Reads the body and uses it.
  *
  * @param use - Calls `release` once the application has accepted or rejected the message.
  * @returns Undefined if the client has left.
@@ -130,13 +130,10 @@ export async function withBody<P, T>(
   };
   try {
     const body = await read();
-    if (body) return await use(body.parsed, memory.release, body.digest);
-  } catch (error) {
+    return body && (await use(body.parsed, memory.release, body.digest));
+  } finally {
     memory.release();
-    throw error;
   }
-  memory.release();
-  return undefined;
 }
 
 /** Reads a body that may be absent. */
@@ -146,12 +143,12 @@ async function readOptionalBody(protocol: Protocol, call: Call): Promise<JsonObj
     call.enter();
     return {};
   }
-  const memory = protocol.channel.body();
-  try {
-    return (await readJson(protocol, call, memory))?.value;
-  } finally {
-    memory.release();
-  }
+  return withBody(
+    protocol,
+    call,
+    (body) => body,
+    async (body) => body,
+  );
 }
 
 /**
@@ -188,7 +185,7 @@ export function startRun(
   { isOpen, runs }: Protocol,
   { request, access }: Call,
   { session, id, turn, isRepeatable = true, isExpendable = false, settled }: MessageOptions,
-): JoinedRun {
+): KeptRun {
   if (!isOpen())
     throw refuse("not_running", "Doorward is starting or stopping.", {
       headers: { "Retry-After": "1" },
@@ -259,10 +256,10 @@ export async function answerQuestions(
   const kept = runs.asking(session, ids);
   const results = new Map<string, AnswerResult>();
   for (const { id, toAnswer } of answers) {
-    const answer = toAnswer(kept?.run.question(id)?.question);
+    const answer = toAnswer(kept?.question(id)?.question);
     const result = await channel.answer(session, id, answer, by);
     results.set(id, result);
-    if (result.settled) kept?.run.noteSettled(id);
+    if (result.settled) kept?.noteSettled(id);
   }
   return { kept, results };
 }

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import type { InboundMessage, Sender, StopResult } from "../channels/index.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
-import { AnswerRun } from "./answer-run.ts";
+import { AnswerRun, type RunOptions } from "./answer-run.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { RunEnd } from "./follower.ts";
 import { refuse } from "./errors.ts";
@@ -50,36 +50,33 @@ export interface RunRequest extends Pick<
   readonly settled: () => void;
 }
 
-interface ActiveRun {
-  readonly run: AnswerRun;
-  /** Resolves when the application has accepted the message. Never rejects: the run fails. */
-  readonly accepted: Promise<void>;
+/** An answer that clients may still read. */
+export class KeptRun extends AnswerRun {
+  readonly session: string;
+  readonly isExpendable: boolean;
+  /** Of the message. */
   readonly digest: string;
-  readonly request: Pick<RunRequest, "session" | "id" | "isExpendable">;
-  readonly state: RunState;
-}
-
-/** The part of an answer that changes. */
-interface RunState {
-  readers: number;
+  /** Resolves when the application has accepted the message. Never rejects: the run fails. */
+  delivered: Promise<void> = Promise.resolve();
+  /** Clients that follow it. */
+  readers = 0;
   /** Monotonic milliseconds. */
   endedAt: number | undefined;
   /** A client has received the end, as far as the server can know. */
-  isSeen: boolean;
+  isSeen = false;
   /** A client of the protocol has asked to stop it. */
-  isStopped: boolean;
-}
+  isStopped = false;
 
-/** An answer that clients may still read. */
-export type KeptRun = Omit<ActiveRun, "state"> & { readonly state: Readonly<RunState> };
-
-/** The access of one request to an answer. */
-export interface JoinedRun extends Pick<ActiveRun, "run" | "accepted"> {
-  /** The client has left. The last one stops the answer if `stops` is true, or in ten seconds if it
-   *  is `later` and no client has joined until then. */
-  leave(stops: boolean | "later"): void;
-  /** The response with the whole answer was written out. */
-  noteSeen(): void;
+  constructor(
+    { session, id, isExpendable }: RunRequest,
+    digest: string,
+    ...more: [onOver: (end: RunEnd) => void, options: RunOptions]
+  ) {
+    super(id, ...more);
+    this.session = session;
+    this.isExpendable = isExpendable;
+    this.digest = digest;
+  }
 }
 
 const digestOf = ({ content, media, toolResults }: RunRequest): string => {
@@ -97,10 +94,10 @@ const retryable = ["not_running", "no_application", "store_unavailable", "store_
 
 export class Runs {
   private readonly options: RunsOptions;
-  /** Answers in progress, with their sessions. */
-  private readonly active = new Map<AnswerRun, string>();
+  /** Answers in progress. */
+  private readonly active = new Set<KeptRun>();
   /** Answers with a key of the client, oldest first, also after their end. */
-  private readonly kept = new Map<string, ActiveRun>();
+  private readonly kept = new Map<string, KeptRun>();
   /** Session -> key of its latest answer in `kept`. */
   private readonly latestKeys = new Map<string, string>();
   private readonly removals = new Map<string, Release>();
@@ -114,7 +111,7 @@ export class Runs {
    *
    * @throws Refusal if another message used the id, or too many answers are in progress.
    */
-  start(request: RunRequest): JoinedRun {
+  start(request: RunRequest): KeptRun {
     const key = `${request.session}\0${request.id}`;
     const digest = digestOf(request);
     const known = this.kept.get(key);
@@ -122,14 +119,14 @@ export class Runs {
       request.settled();
       if (known.digest !== digest)
         throw refuse("id_reused", "Another message already used this id or Idempotency-Key.");
-      return this.join(known, request.sender);
+      return known;
     }
     if (this.active.size >= Math.max(minActive, this.options.maxRequests())) {
       const headers = { "Retry-After": "5" };
       request.settled();
       throw refuse("rate_limited", "Too many replies are in progress.", { headers });
     }
-    return this.join(this.open(request, key, digest), request.sender);
+    return this.open(request, key, digest);
   }
 
   /** Returns the answer to a message, if it is kept. */
@@ -140,7 +137,7 @@ export class Runs {
   /** Returns the answer that has asked one of these questions, if it is kept. */
   asking(session: string, ids: readonly string[]): KeptRun | undefined {
     return [...this.kept.values()].find(
-      ({ run, request }) => request.session === session && ids.some((id) => run.question(id)),
+      (run) => run.session === session && ids.some((id) => run.question(id)),
     );
   }
 
@@ -159,96 +156,84 @@ export class Runs {
   async stop(
     session: string,
     by: Sender,
-    matches?: (kept: KeptRun) => boolean,
+    matches?: (run: KeptRun) => boolean,
   ): Promise<readonly StopResult[]> {
     const { channel } = this.options;
     const ids = matches
       ? [...this.kept.values()]
-          .filter((entry) => entry.request.session === session && matches(entry))
-          .map(({ request }) => request.id)
+          .filter((run) => run.session === session && matches(run))
+          .map(({ requestId }) => requestId)
       : [undefined];
     // The latest first: when a message ends, the next one of the session follows.
     const stops = ids.toReversed().map(async (id) => channel.stop(session, id, by));
     const results = (await Promise.all(stops)).toReversed().flat();
     for (const { id } of results) {
-      const entry = this.kept.get(`${session}\0${id}`);
-      if (entry) entry.state.isStopped = true;
+      const run = this.find(session, id);
+      if (run) run.isStopped = true;
     }
     return results;
   }
 
-  /** Adds a client to an answer. */
-  join(kept: KeptRun, client: Sender): JoinedRun {
-    const { channel } = this.options;
-    const { run, accepted, request, state } = kept as ActiveRun;
-    state.readers += 1;
-    let isInside = true;
+  /**
+   * A client has left. The last one stops the answer if `stops` is true, or in ten seconds if it is
+   * `later` and no client has joined until then.
+   */
+  leave(run: KeptRun, client: Sender, stops: boolean | "later"): void {
+    const { channel, after } = this.options;
     const stop = (): void => {
-      if (state.readers > 0 || run.end) return;
-      state.isStopped = true;
-      void channel.stop(request.session, request.id, client);
+      if (run.readers > 0 || run.end) return;
+      run.isStopped = true;
+      void channel.stop(run.session, run.requestId, client);
     };
-    const { after } = this.options;
-    return {
-      run,
-      accepted,
-      leave(stops) {
-        if (!isInside) return;
-        isInside = false;
-        state.readers -= 1;
-        if (stops === "later") after(repeatMs, stop);
-        else if (stops) stop();
-      },
-      noteSeen: () => void (state.isSeen = true),
-    };
+    run.readers -= 1;
+    if (stops === "later") after(repeatMs, stop);
+    else if (stops) stop();
   }
 
   /** Ends all answers for their clients. The application is not stopped. */
   failAll(error: () => unknown): void {
-    for (const run of this.active.keys()) run.fail(error());
+    for (const run of this.active) run.fail(error());
   }
 
   /** Ends the answers of a session whose conversation is deleted, and keeps none of them. */
   clear(session: string): void {
     const end = { outcome: "stopped", finishReason: "stopped", messages: 0 } as const;
-    for (const [run, own] of this.active) if (own === session) run.ended(run.requestId, end);
-    for (const [key, { request }] of this.kept) if (request.session === session) this.forget(key);
+    for (const run of this.active) if (run.session === session) run.ended(run.requestId, end);
+    for (const [key, run] of this.kept) if (run.session === session) this.forget(key);
   }
 
   close(): void {
     for (const key of this.kept.keys()) this.forget(key);
   }
 
-  private open(request: RunRequest, key: string, digest: string): ActiveRun {
-    const { channel, clock, after, answerMs } = this.options;
-    const { session, id, sender, isRepeatable, isExpendable } = request;
+  private open(request: RunRequest, key: string, digest: string): KeptRun {
+    const { channel, clock, after, answerMs, calls } = this.options;
+    const { session, id, sender, isRepeatable } = request;
     let cancelTimeout: Release | undefined;
-    let entry: ActiveRun | undefined;
     let unsubscribe: Release | undefined;
-    const state = { readers: 0, endedAt: undefined, isSeen: false, isStopped: false } as RunState;
     const onOver = ({ error }: RunEnd): void => {
       cancelTimeout?.();
       unsubscribe?.();
       this.active.delete(run);
-      state.endedAt = clock.monotonic();
-      if (isRepeatable || this.kept.has(key))
-        this.expire(key, retryable.includes(codeOf(error)) ? 0 : keepMs);
+      run.endedAt = clock.monotonic();
+      if (this.kept.has(key)) this.expire(key, retryable.includes(codeOf(error)) ? 0 : keepMs);
     };
     // The time that people need for questions does not count.
     const onAsking = (isAsking: boolean): void => {
       cancelTimeout?.();
       if (!isAsking && !run.end) cancelTimeout = after(answerMs(), onTimeout);
-      if (isAsking && entry && !this.kept.has(key)) this.keep(key, entry);
+      if (isAsking && !this.kept.has(key)) this.keep(key, run);
     };
-    const run = new AnswerRun(id, onOver, {
+    const run = new KeptRun(request, digest, onOver, {
       tools: {
         names: offeredNames(request),
-        issue: (calls) => this.options.calls.issue(session, calls),
+        issue: (issued) => calls.issue(session, issued),
       },
       clock,
       onAsking,
     });
-    this.active.set(run, session);
+    this.active.add(run);
+    if (isRepeatable) this.keep(key, run);
     unsubscribe = channel.subscribe(session, run);
     const seconds = answerMs() / 1_000;
     const onTimeout = (): void => {
@@ -257,13 +242,11 @@ export class Runs {
       void channel.stop(session, id, sender);
     };
     cancelTimeout = after(answerMs(), onTimeout);
-    const accepted = this.deliver(request, run);
-    entry = { run, accepted, digest, request: { session, id, isExpendable }, state };
-    if (isRepeatable || run.isAsking) this.keep(key, entry);
-    return entry;
+    run.delivered = this.deliver(request, run);
+    return run;
   }
 
-  private async deliver(request: RunRequest, run: AnswerRun): Promise<void> {
+  private async deliver(request: RunRequest, run: KeptRun): Promise<void> {
     const { channel, clock, log } = this.options;
     const { isRepeatable: _, isExpendable: __, settled, ...message } = request;
     try {
@@ -279,12 +262,12 @@ export class Runs {
     }
   }
 
-  private keep(key: string, entry: ActiveRun): void {
-    this.kept.set(key, entry);
-    this.latestKeys.set(entry.request.session, key);
+  private keep(key: string, run: KeptRun): void {
+    this.kept.set(key, run);
+    this.latestKeys.set(run.session, key);
     if (this.kept.size <= maxKept) return;
-    const ended = [...this.kept].filter(([, { run }]) => run.end);
-    const [oldest] = ended.find(([, kept]) => kept.request.isExpendable) ?? ended[0] ?? [];
+    const ended = [...this.kept].filter(([, { end }]) => end);
+    const [oldest] = ended.find(([, { isExpendable }]) => isExpendable) ?? ended[0] ?? [];
     if (oldest !== undefined) this.forget(oldest);
   }
 
@@ -299,7 +282,7 @@ export class Runs {
   private forget(key: string): void {
     this.removals.get(key)?.();
     this.removals.delete(key);
-    const session = this.kept.get(key)?.request.session;
+    const session = this.kept.get(key)?.session;
     if (session !== undefined && this.latestKeys.get(session) === key)
       this.latestKeys.delete(session);
     this.kept.delete(key);

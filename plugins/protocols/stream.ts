@@ -2,17 +2,20 @@
 import { toEndRefusal, accessEnded } from "./errors.ts";
 import type { FollowOptions, Follower, RunReader } from "./follower.ts";
 import type { Protocol } from "./protocol.ts";
-import type { JoinedRun } from "./runs.ts";
+import type { KeptRun } from "./runs.ts";
 import type { Call } from "./server.ts";
 import { EventWriter } from "./sse.ts";
 
 /** Time without text after which the response begins, because proxies do not wait longer. */
 const beginMs = 15_000;
 
-interface StreamOptions extends FollowOptions {
-  readonly headers?: Readonly<Record<string, string>>;
+export interface Following extends Omit<FollowOptions, "done"> {
   /** Whether the answer stops when its last client leaves. @defaultValue that of the call */
   readonly stopsOnClose?: () => boolean | "later";
+}
+
+interface StreamOptions extends Following {
+  readonly headers?: Readonly<Record<string, string>>;
   /** Runs when the response begins: with the first text, when the application accepts, or after
    *  a while. */
   readonly open: (events: EventWriter) => RunReader;
@@ -32,68 +35,84 @@ function lazyReader(open: () => RunReader, isWritable: () => boolean): RunReader
     asked: (question) => open().asked(question),
     settled: (question) => open().settled(question),
     turn: (message) => open().turn?.(message),
+    waits: (questions) => open().waits?.(questions),
     over: (end) => open().over(end),
   };
+}
+
+/**
+ * Passes an answer to a reader until the end, or until the client or its access has gone.
+ *
+ * @param done - Called once: the reader receives nothing more.
+ */
+export function follow(
+  { runs }: Protocol,
+  { response, access, stopsOnClose: stopsCall }: Call,
+  run: KeptRun,
+  reader: RunReader,
+  { stopsOnClose = stopsCall, ...options }: Following,
+  done: () => void,
+): Follower {
+  const leave = (stops: boolean | "later"): void => {
+    access.ending?.removeEventListener("abort", onEnding);
+    response.off("close", onClose);
+    runs.leave(run, access.sender, stops);
+    done();
+  };
+  const onClose = (): void => {
+    follower.stop();
+    leave(stopsOnClose());
+  };
+  // The answer continues: only this client no longer receives it.
+  const onEnding = (): void =>
+    follower.finish({
+      outcome: "failed",
+      finishReason: "error",
+      messages: 0,
+      error: accessEnded(),
+    });
+  run.readers += 1;
+  const follower = run.attach(reader, { ...options, done: () => leave(false) });
+  response.once("close", onClose);
+  access.ending?.addEventListener("abort", onEnding);
+  if (response.destroyed) onClose();
+  else if (access.ending?.aborted) onEnding();
+  return follower;
 }
 
 /** Streams an answer. Rejects with the error of the run if the response has not begun. */
 export function streamAnswer(
   protocol: Protocol,
   call: Call,
-  joined: JoinedRun,
-  options: StreamOptions,
+  run: KeptRun,
+  { open, headers, ...options }: StreamOptions,
 ): Promise<undefined> {
   const { clock } = protocol;
-  const { response, access } = call;
-  const { open, headers, stopsOnClose = call.stopsOnClose } = options;
-  return new Promise((resolve, reject) => {
+  const { response } = call;
+  let timer: unknown;
+  return new Promise<undefined>((resolve, reject) => {
     let begun: RunReader | undefined;
-    let timer: unknown = undefined;
+    let isOver = false;
     const begin = (): RunReader => {
       clock.clearTimeout(timer);
       return (begun ??= open(new EventWriter(protocol, call, headers, () => follower.pump())));
     };
-    const leave = (): void => {
-      clock.clearTimeout(timer);
-      access.ending?.removeEventListener("abort", onEnding);
-      response.off("close", onClose);
-      joined.leave(false);
-    };
     const reader: RunReader = {
       ...lazyReader(begin, () => begun?.isWritable() ?? true),
-      waits(questions) {
-        leave();
-        begin().waits?.(questions);
-        resolve(undefined);
-      },
       over(end) {
-        leave();
         if (!begun && end.outcome === "failed") return reject(toEndRefusal(end));
-        response.once("finish", joined.noteSeen);
+        response.once("finish", () => void (run.isSeen = true));
         begin().over(end);
-        resolve(undefined);
       },
     };
-    const onClose = (): void => {
-      clock.clearTimeout(timer);
-      access.ending?.removeEventListener("abort", onEnding);
-      follower.stop();
-      joined.leave(stopsOnClose());
+    const follower = follow(protocol, call, run, reader, options, () => {
+      isOver = true;
       resolve(undefined);
-    };
-    // The answer continues: only this client no longer receives it.
-    const onEnding = (): void => {
-      follower.stop();
-      reader.over({ outcome: "failed", finishReason: "error", messages: 0, error: accessEnded() });
-    };
-    const follower: Follower = joined.run.attach(reader, options);
-    response.once("close", onClose);
-    if (response.destroyed) return onClose();
-    access.ending?.addEventListener("abort", onEnding);
+    });
     timer = clock.setTimeout(begin, beginMs);
-    void joined.accepted.then(() => {
-      if (!joined.run.end && !response.destroyed) begin();
+    void run.delivered.then(() => {
+      if (!isOver) begin();
     });
     follower.pump();
-  });
+  }).finally(() => clock.clearTimeout(timer));
 }

@@ -13,7 +13,7 @@ import {
 import type { JsonObject } from "../fields.ts";
 import type { Protocol } from "../protocol.ts";
 import { streamAnswer } from "../stream.ts";
-import type { JoinedRun, KeptRun } from "../runs.ts";
+import type { KeptRun } from "../runs.ts";
 import type { Call, JsonReply, Route } from "../server.ts";
 import type { AgUiConfig } from "./config.ts";
 import { RunEvents, type Settled } from "./events.ts";
@@ -35,7 +35,7 @@ const isNewMessage = ({ messages }: RunInput): boolean => messages.at(-1)?.role 
 export class RunRoutes {
   private readonly protocol: Protocol<AgUiConfig>;
   /** The names that clients gave to an answer. */
-  private readonly runIds = new WeakMap<KeptRun["run"], Set<string>>();
+  private readonly runIds = new WeakMap<KeptRun, Set<string>>();
 
   constructor(protocol: Protocol<AgUiConfig>) {
     this.protocol = protocol;
@@ -63,13 +63,12 @@ export class RunRoutes {
         isTurn && input.turn && (await prepareTurn(this.protocol, call, session, input.turn));
       if (turn) {
         const message = { session, id, turn, settled: release };
-        const joined = startRun(this.protocol, call, message);
-        return this.stream(call, input, joined, { isJoined: false, settled });
+        const run = startRun(this.protocol, call, message);
+        return this.stream(call, input, run, { isJoined: false, settled });
       }
       release();
       if (!kept) return this.repeat(call, input, settled);
-      const joined = this.protocol.runs.join(kept, call.access.sender);
-      return this.stream(call, input, joined, { isJoined: true, settled });
+      return this.stream(call, input, kept, { isJoined: true, settled });
     });
   }
 
@@ -88,25 +87,25 @@ export class RunRoutes {
     const { runs } = this.protocol;
     const ids = resume.map(({ id }) => id);
     const asking = runs.asking(session, ids);
-    if (asking && (!isNewMessage(input) || asking.request.id === turnId)) return asking;
+    if (asking && (!isNewMessage(input) || asking.requestId === turnId)) return asking;
     if (turn) return runs.find(session, turnId);
     const latest = runs.latest(session);
-    return latest?.run.end ? undefined : latest;
+    return latest?.end ? undefined : latest;
   }
 
   private async stream(
     call: Call,
     input: RunInput,
-    joined: JoinedRun,
+    run: KeptRun,
     { isJoined, settled }: StreamFields,
   ): Promise<undefined> {
-    const names = this.runIds.get(joined.run) ?? new Set();
-    this.runIds.set(joined.run, names.add(input.runId));
-    const present = isJoined ? joined.run.present() : undefined;
+    const names = this.runIds.get(run) ?? new Set();
+    this.runIds.set(run, names.add(input.runId));
+    const present = isJoined ? run.present() : undefined;
     try {
-      return await streamAnswer(this.protocol, call, joined, {
+      return await streamAnswer(this.protocol, call, run, {
         isParallel: true,
-        from: isJoined ? markOf(joined.run.messages) : undefined,
+        from: isJoined ? markOf(run.messages) : undefined,
         endsOn: () => true,
         open: (events) =>
           new RunEvents(events, input, { fileUrl: this.protocol.fileUrl, present, settled }),
@@ -133,7 +132,7 @@ export class RunRoutes {
     return stopAnswers(protocol, call, {
       session,
       param: "runId",
-      matches: ({ run }, wanted) => runIds.get(run)?.has(wanted) === true,
+      matches: (run, wanted) => runIds.get(run)?.has(wanted) === true,
       toClientId: (id) => id.replace(/^ag:/, ""),
     });
   }

@@ -14,9 +14,8 @@ import { isCut, toEndRefusal } from "../errors.ts";
 import type { JsonObject } from "../fields.ts";
 import { openEnd, type RunMark } from "../follower.ts";
 import type { Protocol } from "../protocol.ts";
-import { markOfLast } from "../questions.ts";
 import { streamAnswer } from "../stream.ts";
-import type { JoinedRun, KeptRun } from "../runs.ts";
+import type { KeptRun } from "../runs.ts";
 import type { Call, JsonReply, Route } from "../server.ts";
 import { shortDigest } from "../session.ts";
 import { readAnswer, type PageAnswer } from "./cards.ts";
@@ -84,8 +83,8 @@ export class ChatRoutes {
         return this.continueWith(call, session, id, parsed.answers ?? []);
       }
       const turn = await prepareTurn(protocol, call, session, parsed.turn);
-      const joined = startRun(protocol, call, { session, id, turn, settled });
-      return this.stream(call, joined, { id: answerId(session, id), ignored });
+      const run = startRun(protocol, call, { session, id, turn, settled });
+      return this.stream(call, run, { id: answerId(session, id), ignored });
     });
   }
 
@@ -101,13 +100,13 @@ export class ChatRoutes {
     const { kept, results } = await answerQuestions(protocol, session, answers, sender);
     const ids = answers.map(({ id }) => id);
     const rejected = ids.filter((id) => results.get(id)?.status === "invalid");
-    const unknown = ids.filter((id) => !kept?.run.question(id));
+    const unknown = ids.filter((id) => !kept?.question(id));
     const continued = { answers, rejected, unknown };
     if (kept)
-      return this.stream(call, protocol.runs.join(kept, sender), {
+      return this.stream(call, kept, {
         id: messageId,
         continued,
-        from: markOfLast(kept.run, ids),
+        from: kept.markOfLast(ids),
       });
     const events = new EventWriter(protocol, call, streamHeaders);
     new ChunkReader(events, messageId, { fileUrl: protocol.fileUrl, continued }).over(openEnd);
@@ -116,10 +115,10 @@ export class ChatRoutes {
 
   private stream(
     call: Call,
-    joined: JoinedRun,
+    run: KeptRun,
     { id, ignored = "", continued, from }: StreamFields,
   ): Promise<undefined> {
-    return streamAnswer(this.protocol, call, joined, {
+    return streamAnswer(this.protocol, call, run, {
       headers: { ...streamHeaders, ...(ignored !== "" && { "X-Doorward-Ignored": ignored }) },
       isParallel: true,
       from,
@@ -132,8 +131,8 @@ export class ChatRoutes {
     const { runs } = this.protocol;
     const kept = runs.latest(session);
     if (kept && this.isResumable(kept))
-      return this.stream(call, runs.join(kept, call.access.sender), {
-        id: answerId(session, kept.request.id),
+      return this.stream(call, kept, {
+        id: answerId(session, kept.requestId),
       });
     call.response.writeHead(204, call.cors);
     call.response.end();
@@ -141,11 +140,11 @@ export class ChatRoutes {
   }
 
   /** An answer that runs, or whose end no page has received. */
-  private isResumable({ run: { end }, state }: KeptRun): boolean {
-    if (!end) return !state.isStopped;
+  private isResumable({ end, endedAt, isSeen, isStopped }: KeptRun): boolean {
+    if (!end) return !isStopped;
     if (end.outcome === "stopped") return false;
     if (end.outcome === "failed" && isCut(toEndRefusal(end))) return false;
-    return !state.isSeen || this.protocol.clock.monotonic() - state.endedAt! < replayMs;
+    return !isSeen || this.protocol.clock.monotonic() - endedAt! < replayMs;
   }
 
   /** Answers a question. The stream that shows it goes on by itself. */
@@ -164,7 +163,7 @@ export class ChatRoutes {
     return stopAnswers(this.protocol, call, {
       session,
       param: "activeStreamId",
-      matches: ({ request }, wanted) => toClientId(request.id) === wanted,
+      matches: ({ requestId }, wanted) => toClientId(requestId) === wanted,
       toClientId,
     });
   }

@@ -5,7 +5,8 @@ import type { PreviousTurn } from "../../channels/index.ts";
 import type { Call } from "../server.ts";
 import { shortDigest } from "../session.ts";
 import type { Turn } from "../turn.ts";
-import type { TextSink } from "./plain-text.ts";
+import type { RunEnd } from "../follower.ts";
+import type { ReplyWatcher } from "./plain-text.ts";
 import { RecentMap } from "../recent-map.ts";
 
 const maxChains = 1_000;
@@ -65,8 +66,8 @@ interface Chain extends Owner {
 export interface Continuation {
   /** Name of the session. */
   readonly name: string;
-  /** Reads the reply on its way to the client, so that later requests find the conversation. */
-  watch(sink: TextSink): TextSink;
+  /** Reads the reply, so that later requests find the conversation. */
+  readonly watcher: ReplyWatcher;
 }
 
 interface ChainOptions {
@@ -116,12 +117,15 @@ export class Chains {
     const name = found && from === "history" ? found.name : named;
     const asked = [...before, ...toDialogue([{ role: "user", content: turn.content }])];
     const isCurrent = (): boolean => call.access.isCurrent?.() !== false;
-    const note = (reply: Said): void => {
+    const text = new TextDigest();
+    const over = ({ outcome }: RunEnd): void => {
+      if (outcome === "failed" || text.length === 0) return;
+      const reply = text.end();
       const whole = wholeOf([...asked, { role: "assistant", ...reply }]);
       const [last, long] = [reply.digest, longOf(asked)];
       this.chains.set(name, { name, root, ...owner, whole, last, long, isCurrent });
     };
-    return { name, watch: (sink) => watchReply(sink, note) };
+    return { name, watcher: { text: (delta) => void text.add(delta), over } };
   }
 
   /** The one conversation whose turns are those of the request. */
@@ -148,21 +152,4 @@ export class Chains {
     const found = this.chains.values().filter((chain) => chain.isCurrent() && matches(chain));
     return found.length === 1 ? found[0] : undefined;
   }
-}
-
-function watchReply(sink: TextSink, note: (reply: Said) => void): TextSink {
-  const reply = new TextDigest();
-  return {
-    isWritable: () => sink.isWritable(),
-    thought: (delta) => sink.thought(delta),
-    text(delta) {
-      reply.add(delta);
-      sink.text(delta);
-    },
-    over(end) {
-      if (end.outcome !== "failed" && reply.length > 0) note(reply.end());
-      sink.over(end);
-    },
-    waits: (questions) => sink.waits?.(questions),
-  };
 }

@@ -65,33 +65,29 @@ function toCompletion(
   };
 }
 
-/** Writes chunks. Everything but the text is the same in each, so it is encoded once. */
 class ChunkSink implements TextSink {
   private readonly events: EventWriter;
   private readonly includeUsage: boolean;
-  private readonly head: string;
-  private readonly tail: string;
+  /** The fields that all chunks have. */
+  private readonly common: object;
 
   constructor(events: EventWriter, { id, created, model }: ChatIds, includeUsage: boolean) {
     this.events = events;
     this.includeUsage = includeUsage;
-    const object = "chat.completion.chunk";
-    const envelope = JSON.stringify({ id, object, created, model }).slice(0, -1);
-    this.head = `${envelope},"choices":[{"index":0,"delta":`;
-    this.tail = includeUsage ? '}],"usage":null}' : "}]}";
-    this.chunk('{"role":"assistant","content":""}');
+    this.common = { id, object: "chat.completion.chunk", created, model };
+    this.chunk({ role: "assistant", content: "" });
   }
 
   isWritable(): boolean {
     return this.events.isWritable();
   }
 
-  text(delta: string): void {
-    this.chunk(`{"content":${JSON.stringify(delta)}}`);
+  text(content: string): void {
+    this.chunk({ content });
   }
 
   thought(delta: string): void {
-    this.chunk(`{"reasoning_content":${JSON.stringify(delta)}}`);
+    this.chunk({ reasoning_content: delta });
   }
 
   over(end: RunEnd): void {
@@ -101,20 +97,20 @@ class ChunkSink implements TextSink {
       return events.end();
     }
     for (const [index, call] of (end.calls ?? []).entries())
-      this.chunk(JSON.stringify({ tool_calls: [{ index, ...toCall(call) }] }));
-    this.chunk("{}", `"${finishReasonOf(end)}"`);
-    if (this.includeUsage) {
-      const usage = toUsage(end.usage);
-      const before = this.head.slice(0, this.head.indexOf('"choices":['));
-      events.event(`${before}"choices":[],"usage":${JSON.stringify(usage)}}`);
-    }
+      this.chunk({ tool_calls: [{ index, ...toCall(call) }] });
+    this.chunk({}, finishReasonOf(end));
+    if (this.includeUsage) this.write({ choices: [], usage: toUsage(end.usage) });
     events.event("[DONE]");
     events.end();
   }
 
-  private chunk(delta: string, finishReason = "null"): void {
-    const { head, tail } = this;
-    this.events.event(`${head}${delta},"logprobs":null,"finish_reason":${finishReason}${tail}`);
+  private chunk(delta: object, finish_reason: FinishReason | null = null): void {
+    const choices = [{ index: 0, delta, logprobs: null, finish_reason }];
+    this.write({ choices, ...(this.includeUsage && { usage: null }) });
+  }
+
+  private write(fields: object): void {
+    this.events.event(JSON.stringify({ ...this.common, ...fields }));
   }
 }
 

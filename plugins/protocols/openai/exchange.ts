@@ -1,15 +1,15 @@
 // Carries one answer to one HTTP response, streamed or whole, and stops it if the client leaves.
 import { toEndRefusal } from "../errors.ts";
-import { openEnd, type FollowOptions, type RunEnd, type RunMark } from "../follower.ts";
+import { openEnd, type RunEnd, type RunMark } from "../follower.ts";
 import type { Protocol } from "../protocol.ts";
 import type { RunQuestion } from "../questions.ts";
-import { streamAnswer } from "../stream.ts";
-import type { JoinedRun } from "../runs.ts";
+import { follow, streamAnswer, type Following } from "../stream.ts";
+import type { KeptRun } from "../runs.ts";
 import type { Call, JsonReply } from "../server.ts";
 import type { EventWriter } from "../sse.ts";
 import type { OpenaiConfig } from "./config.ts";
 import type { Question } from "../../channels/index.ts";
-import { PlainText, type LinkOf, type TextSink } from "./plain-text.ts";
+import { PlainText, type LinkOf, type ReplyWatcher, type TextSink } from "./plain-text.ts";
 import { hasTimedOut } from "./session.ts";
 
 /** How a protocol shows an answer. */
@@ -26,7 +26,7 @@ export interface ResponseFormat {
 }
 
 interface ExchangeOptions {
-  readonly joined: JoinedRun;
+  readonly run: KeptRun;
   readonly format: ResponseFormat;
   readonly headers: Readonly<Record<string, string>>;
   readonly isStreamed: boolean;
@@ -34,15 +34,14 @@ interface ExchangeOptions {
   readonly session: string;
   /** The part of the answer that the client has. */
   readonly from?: RunMark | undefined;
-  /** Reads the reply on its way to the client. */
-  readonly watch?: ((sink: TextSink) => TextSink) | undefined;
+  readonly watcher?: ReplyWatcher | undefined;
 }
 
 /** Rejects with the error of the run if the response has not begun. */
 export async function exchange(
   protocol: Protocol<OpenaiConfig>,
   call: Call,
-  { joined, format, headers, isStreamed, session, from, watch }: ExchangeOptions,
+  { run, format, headers, isStreamed, session, from, watcher }: ExchangeOptions,
 ): Promise<JsonReply | undefined> {
   const { config, clock } = protocol;
   const showsThoughts = config().thoughts !== "hide";
@@ -61,28 +60,25 @@ export async function exchange(
     questions === "wait" || endsOn(question)
       ? undefined
       : `Waiting for an answer: ${protocol.askAddress(call.request, session, id)}`;
-  const links = { linkOf, fileUrl: protocol.fileUrl };
-  const toReader = (sink: TextSink): PlainText =>
-    new PlainText(watch?.(sink) ?? sink, showsThoughts, links);
-  const reading = { from, endsOn };
+  const reading = { showsThoughts, linkOf, fileUrl: protocol.fileUrl, watcher };
+  const toReader = (sink: TextSink): PlainText => new PlainText(sink, reading);
+  const following = { from, endsOn, stopsOnClose };
   if (!isStreamed) {
-    const options = { format, toReader, stopsOnClose, reading };
-    const value = await waitForAnswer(protocol, call, joined, options);
+    const options = { format, toReader, following };
+    const value = await waitForAnswer(protocol, call, run, options);
     return value && { value, headers };
   }
-  return streamAnswer(protocol, call, joined, {
+  return streamAnswer(protocol, call, run, {
     headers,
-    stopsOnClose,
     hidesThoughts: !showsThoughts,
-    ...reading,
+    ...following,
     open: (events) => toReader(format.stream(events)),
   });
 }
 
 interface WaitOptions extends Pick<ExchangeOptions, "format"> {
   readonly toReader: (sink: TextSink) => PlainText;
-  readonly reading: Pick<FollowOptions, "from" | "endsOn">;
-  readonly stopsOnClose: () => boolean | "later";
+  readonly following: Following;
 }
 
 /**
@@ -91,53 +87,37 @@ interface WaitOptions extends Pick<ExchangeOptions, "format"> {
  * @returns The answer, or undefined if the client has left.
  */
 function waitForAnswer(
-  { clock, config }: Protocol<OpenaiConfig>,
-  { response }: Call,
-  joined: JoinedRun,
-  { format, toReader, reading, stopsOnClose }: WaitOptions,
+  protocol: Protocol<OpenaiConfig>,
+  call: Call,
+  run: KeptRun,
+  { format, toReader, following }: WaitOptions,
 ): Promise<object | undefined> {
-  return new Promise((resolve, reject) => {
-    const { run } = joined;
+  const { clock, config } = protocol;
+  let timer: unknown;
+  return new Promise<object | undefined>((resolve, reject) => {
     const texts = { text: "", thought: "" };
-    let timer: unknown;
     let isDue = false;
-    const leave = (stops: boolean | "later"): void => {
-      clock.clearTimeout(timer);
-      response.off("close", onClose);
-      joined.leave(stops);
-    };
     const sink: TextSink = {
       // Only the end is of interest: text that was replaced before is never shown.
       isWritable: () => run.end !== undefined || isDue || run.waiting.length > 0,
       text: (delta) => void (texts.text += delta),
       thought: (delta) => void (texts.thought += delta),
-      waits(questions) {
-        leave(false);
-        resolve(format.whole(texts, openEnd, isDue ? [] : questions));
-      },
+      waits: (questions) => resolve(format.whole(texts, openEnd, questions)),
       over(end) {
-        leave(false);
         if (end.outcome === "failed") reject(toEndRefusal(end));
         else resolve(format.whole(texts, end));
       },
-    };
-    const onClose = (): void => {
-      follower.stop();
-      leave(stopsOnClose());
-      resolve(undefined);
     };
     const onDue = (): void => {
       if (!run.isAsking) return arm();
       isDue = true;
       follower.pump();
-      follower.stop();
-      sink.waits?.([]);
+      follower.finish(openEnd);
     };
     const arm = (): void => void (timer = clock.setTimeout(onDue, config().answer_s * 1_000));
-    const follower = run.attach(toReader(sink), reading);
-    response.once("close", onClose);
-    if (response.destroyed) return onClose();
+    const left = (): void => resolve(undefined);
+    const follower = follow(protocol, call, run, toReader(sink), following, left);
     arm();
     follower.pump();
-  });
+  }).finally(() => clock.clearTimeout(timer));
 }

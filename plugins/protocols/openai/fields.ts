@@ -14,50 +14,28 @@ import { toIgnored } from "../session.ts";
 import { boundTools, readTool, readToolChoice, type ToolOffer } from "../tools.ts";
 import { readItems } from "../turn.ts";
 
-const isList = (value: unknown): boolean => Array.isArray(value);
 const isNumber = (value: unknown): boolean => typeof value === "number";
-const isInteger = (value: unknown): boolean => Number.isInteger(value);
 const isFlag = (value: unknown): boolean => typeof value === "boolean";
+const sizes = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
-type Check = readonly [expected: string, fits: (value: unknown) => boolean];
-const number: Check = ["a number", isNumber];
-const integer: Check = ["a whole number", isInteger];
-const flag: Check = ["true or false", isFlag];
-const list: Check = ["a list", isList];
-const object: Check = ["an object", isObject];
+type Check = readonly [expected: string, fits: (value: unknown) => boolean, keys: string[]];
 
 /** Fields that Doorward does not apply, but whose type is wrong only by mistake. */
-const checkedFields: Readonly<Record<string, Check>> = {
-  temperature: number,
-  top_p: number,
-  presence_penalty: number,
-  frequency_penalty: number,
-  n: integer,
-  seed: integer,
-  max_tokens: integer,
-  max_completion_tokens: integer,
-  max_output_tokens: integer,
-  top_logprobs: integer,
-  logprobs: flag,
-  store: flag,
-  parallel_tool_calls: flag,
-  background: flag,
-  tools: list,
-  functions: list,
-  modalities: list,
-  logit_bias: object,
-  response_format: object,
-  metadata: object,
-  reasoning: object,
-  text: object,
-};
+const checkedFields: readonly Check[] = [
+  ["a number", isNumber, ["temperature", "top_p", "presence_penalty", "frequency_penalty"]],
+  ["a whole number", Number.isInteger, ["n", "seed", "top_logprobs", ...sizes]],
+  ["true or false", isFlag, ["logprobs", "store", "parallel_tool_calls", "background"]],
+  ["a list", Array.isArray, ["tools", "functions", "modalities"]],
+  ["an object", isObject, ["logit_bias", "response_format", "metadata", "reasoning", "text"]],
+];
 
 /** Throws for a known field of the wrong type, and for values that Doorward cannot serve. */
 export function assertFields(body: JsonObject): void {
-  for (const [key, [expected, fits]] of Object.entries(checkedFields)) {
-    const value = own(body, key);
-    if (value !== undefined && !fits(value)) throw invalidType(key, expected);
-  }
+  for (const [expected, fits, keys] of checkedFields)
+    for (const key of keys) {
+      const value = own(body, key);
+      if (value !== undefined && !fits(value)) throw invalidType(key, expected);
+    }
   if (Number(own(body, "n") ?? 1) > 1)
     throw unsupported("n", "Only one choice is possible: n = 1.");
   const modalities = own(body, "modalities");

@@ -5,7 +5,6 @@ import { downloadRoutes, sessionOf } from "../requests.ts";
 import { toFileRefusal, unknownFile, uploadsName } from "../files.ts";
 import type { Protocol } from "../protocol.ts";
 import type { Call, JsonReply, Route } from "../server.ts";
-import type { OpenaiConfig } from "./config.ts";
 
 const filePath = /^\/v1\/files\/([^/]{1,128})(\/content)?$/;
 /** An upload lives that long after its last use. */
@@ -25,80 +24,72 @@ function toFileObject({ id, size, at, usedAt = at, filename }: StoredFile): obje
   };
 }
 
-class FileRoutes {
-  private readonly protocol: Protocol<OpenaiConfig>;
-  private readonly media: MediaFiles;
+/** Returns the session of the uploads of this client. */
+const uploadsOf = (protocol: Protocol, call: Call): Promise<string> =>
+  sessionOf(protocol, call, uploadsName, "file");
 
-  constructor(protocol: Protocol<OpenaiConfig>, media: MediaFiles) {
-    this.protocol = protocol;
-    this.media = media;
+/** @returns Undefined if the client has left. */
+async function upload(
+  protocol: Protocol,
+  media: MediaFiles,
+  call: Call,
+): Promise<JsonReply | undefined> {
+  const { access, request } = call;
+  const session = await uploadsOf(protocol, call);
+  try {
+    const file = await media.receive(request, {
+      address: { channel: "pico", session },
+      sender: access.sender.id,
+      key: protocol.http.peer(request).key,
+      isCurrent: () => access.isCurrent?.() !== false && access.ending?.aborted !== true,
+      isForm: true,
+    });
+    return { value: toFileObject(file) };
+  } catch (error) {
+    if (codeOf(error) === "upload_incomplete") return undefined;
+    throw toFileRefusal(protocol, error);
   }
+}
 
-  find(path: string): Route | readonly Route[] | undefined {
-    if (path === "/v1/files") return { method: "POST", run: (call) => this.upload(call) };
-    const [, id, content] = filePath.exec(path) ?? [];
-    if (id === undefined) return undefined;
-    if (content !== undefined) return downloadRoutes(this.protocol, id);
-    return [
-      { method: "GET", run: (call) => this.show(call, id) },
-      { method: "DELETE", run: (call) => this.delete(call, id) },
-    ];
+/** An upload of another client has the same response as an unknown one. */
+async function requireUpload(
+  protocol: Protocol,
+  media: MediaFiles,
+  call: Call,
+  id: string,
+): Promise<StoredFile> {
+  const session = await uploadsOf(protocol, call);
+  try {
+    const file = await media.get(id);
+    const isOwn =
+      file?.channel === "pico" && file.session === session && file.sender === call.access.sender.id;
+    if (file && isOwn) return file;
+  } catch (error) {
+    throw toFileRefusal(protocol, error);
   }
-
-  /** @returns Undefined if the client has left. */
-  private async upload(call: Call): Promise<JsonReply | undefined> {
-    const { access, request } = call;
-    const session = await this.uploads(call);
-    try {
-      const file = await this.media.receive(request, {
-        address: { channel: "pico", session },
-        sender: access.sender.id,
-        key: this.protocol.http.peer(request).key,
-        isCurrent: () => access.isCurrent?.() !== false && access.ending?.aborted !== true,
-        isForm: true,
-      });
-      return { value: toFileObject(file) };
-    } catch (error) {
-      if (codeOf(error) === "upload_incomplete") return undefined;
-      throw toFileRefusal(this.protocol, error);
-    }
-  }
-
-  private async show(call: Call, id: string): Promise<JsonReply> {
-    return { value: toFileObject(await this.require(call, id)) };
-  }
-
-  private async delete(call: Call, id: string): Promise<JsonReply> {
-    const file = await this.require(call, id);
-    await this.media.remove(file);
-    return { value: { id, object: "file", deleted: true } };
-  }
-
-  /** An upload of another client has the same response as an unknown one. */
-  private async require(call: Call, id: string): Promise<StoredFile> {
-    const session = await this.uploads(call);
-    try {
-      const file = await this.media.get(id);
-      const isOwn =
-        file?.channel === "pico" &&
-        file.session === session &&
-        file.sender === call.access.sender.id;
-      if (file && isOwn) return file;
-    } catch (error) {
-      throw toFileRefusal(this.protocol, error);
-    }
-    throw unknownFile();
-  }
-
-  private uploads(call: Call): Promise<string> {
-    return sessionOf(this.protocol, call, uploadsName, "file");
-  }
+  throw unknownFile();
 }
 
 /** Returns the routes of a path; undefined for others, and without the plugin `media`. */
 export function findFileRoute(
-  protocol: Protocol<OpenaiConfig>,
+  protocol: Protocol,
   path: string,
 ): Route | readonly Route[] | undefined {
-  return protocol.media && new FileRoutes(protocol, protocol.media).find(path);
+  const { media } = protocol;
+  if (!media) return undefined;
+  if (path === "/v1/files") return { method: "POST", run: (call) => upload(protocol, media, call) };
+  const [, id, content] = filePath.exec(path) ?? [];
+  if (id === undefined) return undefined;
+  if (content !== undefined) return downloadRoutes(protocol, id);
+  const find = (call: Call): Promise<StoredFile> => requireUpload(protocol, media, call, id);
+  return [
+    { method: "GET", run: async (call) => ({ value: toFileObject(await find(call)) }) },
+    {
+      method: "DELETE",
+      async run(call) {
+        await media.remove(await find(call));
+        return { value: { id, object: "file", deleted: true } };
+      },
+    },
+  ];
 }

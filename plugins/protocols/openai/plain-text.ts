@@ -19,22 +19,25 @@ export type LinkOf = (question: RunQuestion) => string | undefined;
 
 const maxArguments = 2_000;
 
-interface Links {
+/** Reads the text of a reply on its way to the client. */
+export type ReplyWatcher = Pick<TextSink, "text" | "over">;
+
+interface PlainTextOptions {
+  readonly showsThoughts: boolean;
   readonly linkOf: LinkOf;
   readonly fileUrl: FileUrl;
+  readonly watcher?: ReplyWatcher | undefined;
 }
 
 export class PlainText implements RunReader {
   private readonly sink: TextSink;
-  private readonly showsThoughts: boolean;
-  private readonly links: Links;
+  private readonly options: PlainTextOptions;
   /** The message that grew last, by kind. */
   private readonly latest = new Map<TextKind, string>();
 
-  constructor(sink: TextSink, showsThoughts: boolean, links: Links) {
-    this.links = links;
+  constructor(sink: TextSink, options: PlainTextOptions) {
     this.sink = sink;
-    this.showsThoughts = showsThoughts;
+    this.options = options;
   }
 
   isWritable(): boolean {
@@ -56,7 +59,7 @@ export class PlainText implements RunReader {
   closed(): void {}
 
   attachments(id: string, media: readonly Media[]): void {
-    for (const each of media) this.append("text", id, toMarkdown(each, this.links.fileUrl));
+    for (const each of media) this.append("text", id, toMarkdown(each, this.options.fileUrl));
   }
 
   /** Clients would run calls of the form that the protocol has, so they are only described. */
@@ -68,7 +71,7 @@ export class PlainText implements RunReader {
 
   asked(question: RunQuestion): void {
     const { id, content } = question;
-    const link = question.question.state === "open" ? this.links.linkOf(question) : undefined;
+    const link = question.question.state === "open" ? this.options.linkOf(question) : undefined;
     this.append("text", id, link === undefined ? content : `${content}\n\n${link}`);
   }
 
@@ -81,6 +84,7 @@ export class PlainText implements RunReader {
   }
 
   over(end: RunEnd): void {
+    this.options.watcher?.over(end);
     this.sink.over(end);
   }
 
@@ -91,7 +95,10 @@ export class PlainText implements RunReader {
   }
 
   private write(kind: TextKind, delta: string): void {
-    if (kind === "text") this.sink.text(delta);
-    else if (this.showsThoughts) this.sink.thought(delta);
+    const { showsThoughts, watcher } = this.options;
+    if (kind === "text") {
+      watcher?.text(delta);
+      this.sink.text(delta);
+    } else if (showsThoughts) this.sink.thought(delta);
   }
 }

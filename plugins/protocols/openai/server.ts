@@ -1,7 +1,6 @@
 // Serves the addresses below /v1: models, chat completions and responses.
 import type { JsonObject } from "../fields.ts";
 import type { Protocol } from "../protocol.ts";
-import { markOfLast } from "../questions.ts";
 import { refuse, type Refusal } from "../errors.ts";
 import {
   answerQuestions,
@@ -143,15 +142,15 @@ export class OpenaiRoutes {
       const { messageId: id, isRepeatable, key } = ids;
       const isExpendable = key !== undefined;
       const message = { session, id, turn, isRepeatable, isExpendable, settled: release };
-      const joined = startRun(protocol, call, message);
+      const run = startRun(protocol, call, message);
       const headers = {
         "X-Doorward-Session": toHeaderText(ids.name),
         "X-Request-Id": id,
         ...(parsed.ignored !== "" && { "X-Doorward-Ignored": parsed.ignored }),
       };
       const { stream: isStreamed } = parsed;
-      const { watch } = chain ?? {};
-      return exchange(protocol, call, { joined, format, headers, isStreamed, session, watch });
+      const { watcher } = chain ?? {};
+      return exchange(protocol, call, { run, format, headers, isStreamed, session, watcher });
     });
   }
 
@@ -172,9 +171,8 @@ export class OpenaiRoutes {
     const { kept } = await answerQuestions(protocol, session, approvals, sender);
     const headers = { "X-Doorward-Session": toHeaderText(name) };
     if (!kept) return this.replyWith(call, operation, "This question is no longer open.");
-    const from = markOfLast(kept.run, ids);
-    const joined = protocol.runs.join(kept, sender);
-    return exchange(protocol, call, { joined, format, headers, isStreamed, session, from });
+    const from = kept.markOfLast(ids);
+    return exchange(protocol, call, { run: kept, format, headers, isStreamed, session, from });
   }
 
   /** Takes the ids of the request that the client repeats on its own, unless it was stopped. */
@@ -185,7 +183,7 @@ export class OpenaiRoutes {
     const key = retryKeyOf(call.request, address, digest);
     const earlier = isRetry(call.request) ? retries.get(key) : undefined;
     const kept = earlier && protocol.runs.find(earlier.session, earlier.ids.messageId);
-    if (earlier && kept && !kept.state.isStopped) return earlier.ids;
+    if (earlier && kept && !kept.isStopped) return earlier.ids;
     return { ...own, isRepeatable: true, key };
   }
 

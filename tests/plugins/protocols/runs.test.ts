@@ -49,8 +49,8 @@ describe("Runs.clear", () => {
     const { runs, start } = createRuns();
     const [first, second] = [start("a"), start("b", "other")];
     runs.clear("s");
-    expect(first.run.end).toMatchObject({ outcome: "stopped" });
-    expect(second.run.end).toBeUndefined();
+    expect(first.end).toMatchObject({ outcome: "stopped" });
+    expect(second.end).toBeUndefined();
     expect([runs.find("s", "a"), runs.latest("s")]).toEqual([undefined, undefined]);
     expect(runs.find("other", "b")).toBeDefined();
     runs.close();

@@ -160,8 +160,7 @@ describe("Chains", () => {
       const call = { access: { sender: { id }, scope: undefined } };
       return chains.find({ call, client: "curl", turn, from, newName });
     };
-    const sink = { isWritable: () => true, text() {}, thought() {}, over() {} };
-    const watched = find("host:ann", "a".repeat(32), long, "yes").watch(sink);
+    const { watcher: watched } = find("host:ann", "a".repeat(32), long, "yes");
     watched.text("reply");
     watched.over({ outcome: "completed", finishReason: "stop", messages: 1 });
     const turns = [long, "yes", "more", "reply"];
