@@ -12,7 +12,6 @@ import type { SequencedEntry, SessionLog } from "../../conversations/index.ts";
 import type { CheckClock } from "./liveness.ts";
 import type { MessageFiles } from "../session/message-files.ts";
 
-export type DeliverMessage = ChannelHandle["hand"];
 type DisconnectedEvent = PicoServerEvents["pico-server:disconnected"];
 
 /** The parts of the plugin scope that connections use. */
@@ -25,7 +24,7 @@ export interface RuntimeContext {
 
 /** The way of messages to the application, and its limits. */
 interface DeliveryContext {
-  readonly deliver: DeliverMessage;
+  readonly deliver: ChannelHandle["hand"];
   /** Reports that a user of this session started or stopped typing. */
   readonly typing: ChannelHandle["typing"];
   readonly stop: ChannelHandle["stop"];

@@ -4,13 +4,19 @@ import {
   messageErrors,
   type AnswerPayload,
   type ClientFrame,
+  type CloseName,
   type ErrorCode,
   type MessagePayload,
+  type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
-import type { InboundMessage } from "../../channels/index.ts";
+import type {
+  DeliveryCallbacks,
+  InboundMessage,
+  QuestionVia,
+  Sender,
+} from "../../channels/index.ts";
 import {
   decodeFrame,
-  DeliveryAck,
   namesFiles,
   storeErrorOf,
   toChannelMedia,
@@ -21,10 +27,11 @@ import {
 } from "../session/mapping.ts";
 import type { FoundFiles } from "../session/message-files.ts";
 import { answerQuestion } from "../session/answers.ts";
-import { sessionForbiddenError } from "../session/session-scope.ts";
+import { tokenSessionError } from "../session/session-guard.ts";
+import type { Features } from "../session/features.ts";
+import { sessionForbiddenError, type SessionScope } from "../session/session-scope.ts";
+import type { Subscriptions } from "../session/subscriptions.ts";
 import type { ConnectionContext } from "./context.ts";
-import { findRejection } from "./frame-checks.ts";
-import type { InboundOwner } from "./inbound-owner.ts";
 import type { BudgetMember } from "./memory-budget.ts";
 import {
   createStrikeCounter,
@@ -32,6 +39,42 @@ import {
   type StrikeCounter,
   type TokenBucket,
 } from "./rate-limit.ts";
+
+/** The connection that owns these frames. */
+export interface InboundOwner {
+  /** The session of frames that have no `session_id`. */
+  readonly session: string;
+  readonly sender: Sender;
+  /** Where its answers to questions come from; undefined if it cannot answer. */
+  readonly via: QuestionVia | undefined;
+  /** Undefined if a sign-in authenticated the client instead of the channel token. */
+  readonly tokenVersion: number | undefined;
+  /** Undefined: every session. */
+  readonly scope: SessionScope | undefined;
+  /** The client receives acknowledgements, and repeated messages are delivered once. */
+  readonly acknowledges: boolean;
+  readonly features: Features;
+  /** The turns that this client wrote. Used only for clients that asked for turns. */
+  readonly subscriptions: Pick<Subscriptions, "expectTurn" | "takeTurn" | "dropTurn">;
+  /** The client has received everything up to this sequence number. */
+  acknowledged(seq: number): void;
+  /** A message goes to the application. */
+  countMessage(): void;
+  respond(frame: ServerFrame): void;
+  close(name: CloseName, retryMs?: number): void;
+  /** The server failed to process a frame. */
+  failed(error: unknown): void;
+  /** True if the connection has used this session before. */
+  usesSession(session: string): boolean;
+  /** A frame contained this session id. */
+  use(session: string): void;
+  /** True while so many frames wait for the client that it should read them first. */
+  isCongested(): boolean;
+  /** Pauses reading, or resumes it. */
+  pause(isPaused: boolean): void;
+  /** Checks the connection once a second from now on. */
+  scheduleCheck(): void;
+}
 
 const maxPending = 32;
 const withDedupe = { dedupe: true } as const;
@@ -51,6 +94,43 @@ const replacedBy = ({ type, payload }: ClientFrame & { payload?: unknown }): str
   type === "message.send" || type === "media.send"
     ? (payload as MessagePayload).replaces
     : undefined;
+
+const unknownTurnError = ({ id }: ClientFrame, session: string): WireError =>
+  Object.assign(new WireError("unknown_turn", messageErrors.unknown_turn.message), {
+    ...(id !== undefined && { requestId: id }),
+    sessionId: session,
+  });
+
+type DeliveryStatus = Parameters<DeliveryCallbacks["accepted"]>[0];
+
+/** Passes the result of one delivery back to the connection. */
+class DeliveryAck implements DeliveryCallbacks {
+  private readonly inbound: Inbound;
+  private readonly message: InboundMessage;
+  private readonly bytes: number;
+  /**
+   * The client chose the id, so the acknowledgement can name it and a repeated message is
+   * recognised.
+   */
+  private readonly isKnown: boolean;
+
+  constructor(inbound: Inbound, message: InboundMessage, bytes: number, isKnown: boolean) {
+    this.inbound = inbound;
+    this.message = message;
+    this.bytes = bytes;
+    this.isKnown = isKnown;
+  }
+
+  accepted(status: DeliveryStatus): void {
+    if (this.isKnown) this.inbound.acknowledge(this.message, status);
+    this.inbound.settled(this.bytes);
+  }
+
+  rejected(error: unknown): void {
+    this.inbound.failed(this.message, error);
+    this.inbound.settled(this.bytes);
+  }
+}
 
 /** Ids of a rejected frame, as far as they could be read. */
 interface FrameIds {
@@ -174,17 +254,17 @@ export class Inbound implements BudgetMember {
     if (this.rateStrikes(runtime.clock.now())) this.owner.close("rate_limited", 5_000);
   }
 
-  acknowledge({ session, id }: InboundMessage, status: "accepted" | "duplicate"): void {
+  acknowledge({ session, id }: InboundMessage, status: DeliveryStatus): void {
     const { owner } = this;
     const payload = { request_id: id, status };
-    const position = owner.features.turns ? owner.turns.takeTurn(session, id) : undefined;
+    const position = owner.features.turns ? owner.subscriptions.takeTurn(session, id) : undefined;
     const frame = { type: "message.ack", session_id: session, payload } as const;
     owner.respond(position ? { ...frame, ...position } : frame);
   }
 
   failed({ session, id, sender }: InboundMessage, error: unknown): void {
     const { log } = this.context.runtime;
-    if (this.owner.features.turns) this.owner.turns.dropTurn(session, id);
+    if (this.owner.features.turns) this.owner.subscriptions.dropTurn(session, id);
     const { code, message } = toMessageError(error);
     if (code === "internal")
       log.error({ err: error, session, id, user: sender?.id }, "Message could not be processed");
@@ -217,9 +297,10 @@ export class Inbound implements BudgetMember {
     this.pending += 1;
     delivery.budget.grow(this, bytes);
     if (skipped && owner.acknowledges) owner.respond(toSkippedNotice(session, givenId, skipped));
-    if (owner.features.turns) owner.turns.expectTurn(session, id, isKnown);
+    if (owner.features.turns) owner.subscriptions.expectTurn(session, id, isKnown);
     const callbacks = new DeliveryAck(this, message, bytes, isKnown);
-    owner.deliver(message, callbacks, isKnown ? withDedupe : withoutDedupe);
+    owner.countMessage();
+    delivery.deliver(message, callbacks, isKnown ? withDedupe : withoutDedupe);
   }
 
   private handle(data: Uint8Array): void {
@@ -263,7 +344,7 @@ export class Inbound implements BudgetMember {
     this.pending += 1;
     budget.grow(this, bytes);
     try {
-      const error = await findRejection(context, frame, session, owner, replacedBy(frame));
+      const error = await this.findRejection(frame, session);
       const files = error ? undefined : await this.claimFiles(frame, session);
       this.isChecking = false;
       if (this.isStopped) return;
@@ -279,6 +360,18 @@ export class Inbound implements BudgetMember {
     } finally {
       this.settled(bytes);
     }
+  }
+
+  /** @returns The reason to reject the frame, from the token store and the conversations. */
+  private async findRejection(frame: ClientFrame, session: string): Promise<WireError | undefined> {
+    const { owner, context } = this;
+    const isNew = !owner.usesSession(session);
+    if (isNew && (await context.delivery.isToken(session, owner.tokenVersion !== undefined)))
+      return tokenSessionError(frame);
+    const replaced = replacedBy(frame);
+    const isUnknown =
+      replaced !== undefined && !(await context.sessions.hasTurn(session, replaced));
+    return isUnknown ? unknownTurnError(frame, session) : undefined;
   }
 
   /** Without files, the frame is not delayed. */
