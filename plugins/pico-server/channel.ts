@@ -10,7 +10,7 @@ import type { PicoServerConfig } from "./config.ts";
 import { Connection } from "./connection/connection.ts";
 import type { ConnectionContext, RuntimeContext } from "./connection/context.ts";
 import { MessageFiles, mediaPath } from "./session/message-files.ts";
-import { createMemoryBudget, type MemoryBudget } from "./connection/memory-budget.ts";
+import { MemoryBudget } from "./connection/memory-budget.ts";
 import { createBodyMemory, type BodyMemory } from "./http/body-memory.ts";
 import { picoErrors } from "./errors.ts";
 import {
@@ -21,19 +21,14 @@ import {
   type ConnectionRegistry,
   type Peer,
 } from "./connection/registry.ts";
-import { messageRateOf } from "./connection/rate-limit.ts";
 import { memoizeLast } from "./frame-encoding.ts";
-import {
-  createAdmissionControl,
-  type Admission,
-  type AdmissionControl,
-} from "./handshake/admission.ts";
+import { AdmissionControl, type Admission } from "./handshake/admission.ts";
 import type { HandshakeRequest } from "./handshake/request.ts";
 import { createHandshake, type AcceptedHandshake } from "./handshake/handshake.ts";
 import { createRejectionReporter } from "./handshake/rejection.ts";
-import { createSessionGuard, redactSessions, type SessionGuard } from "./session/session-guard.ts";
-import { createEventStream } from "./http/event-stream.ts";
-import { createRouter, type EventStreamRequest, type HeaderMap } from "./http/router.ts";
+import { redactSessions, SessionGuard } from "./session/session-guard.ts";
+import { EventStream } from "./http/event-stream.ts";
+import { PicoRouter, type EventStreamRequest, type HeaderMap } from "./http/router.ts";
 import { countClose, createCounters, readMetrics } from "./metrics.ts";
 import type { PicoServer, PicoServerEvents, PicoServerShape } from "./service.ts";
 import { PicoChannelAdapter, RecentEnds } from "./session/channel-adapter.ts";
@@ -160,7 +155,7 @@ export class PicoChannel {
     this.connections = createRegistry({ clock, after, random, reconnectRate });
     const { connections } = this;
     const maxMemory = (): number => Math.max(minBudget, 2 * config().max_payload);
-    this.budget = createMemoryBudget(maxMemory);
+    this.budget = new MemoryBudget(maxMemory);
     this.body = createBodyMemory(this.budget, maxMemory);
     const listeners: LogListeners = {
       sessionActive: (session) => this.channel.sessionActive(session),
@@ -202,7 +197,7 @@ export class PicoChannel {
     const isBusy = (session?: string): boolean => this.channel.isBusy(session);
     const { stopTimes } = this.channel;
     this.shutdown = createShutdown({ connections, config, log, isBusy, stopTimes });
-    this.admissionControl = createAdmissionControl({
+    this.admissionControl = new AdmissionControl({
       http,
       tokens,
       limiter: http.limiter(),
@@ -212,7 +207,7 @@ export class PicoChannel {
       isStoreAway: watchStore(scope, this.connections),
       retryAfterSeconds: this.shutdown.retryAfterSeconds,
     });
-    this.sessionGuard = createSessionGuard(tokens);
+    this.sessionGuard = new SessionGuard(tokens);
     this.files = new MessageFiles(uses.media, (path) => http.url(path));
     this.context = this.createContext(isBusy);
   }
@@ -243,7 +238,7 @@ export class PicoChannel {
         sessions.replaceElsewhere?.(session, toConnectionSecret(conn, user)),
       opened: (...opened) => this.addConnection(...opened),
     });
-    const router = createRouter({
+    const picoRouter = new PicoRouter({
       http,
       runtime,
       access: { admissionControl, sessionGuard },
@@ -263,6 +258,7 @@ export class PicoChannel {
       reportRejection,
       openStream: (...stream) => this.addEventStream(...stream),
     });
+    const router = (...given: Parameters<PicoRouter["handle"]>) => picoRouter.handle(...given);
     const route = { listener: "gateway", anyAuthorization: true } as const;
     // Pages of the dashboard connect here when the channels have their own listener.
     const pageRoute = { ...route, listener: "dashboard" } as const;
@@ -383,7 +379,6 @@ export class PicoChannel {
         running: channel.running,
         isToken: this.sessionGuard.isToken,
         budget,
-        messageRate: messageRateOf(config),
       },
       registry: {
         checkClock: connections.checkClock,
@@ -420,7 +415,7 @@ export class PicoChannel {
   ): void {
     const { context } = this;
     const id = context.runtime.newId();
-    const peer = createEventStream(context, { response, headers, id, ...stream, admission });
+    const peer = new EventStream(context, { response, headers, id, ...stream, admission });
     this.addPeer(peer, stream.session, handshakeRequest, admission);
   }
 

@@ -96,10 +96,7 @@ export class Gate {
     const { http, config } = options;
     this.options = options;
     this.limiter = http.limiter();
-    this.isWithinRate = createKeyedBuckets(() => {
-      const { message_rate: perSecond, message_burst: burst } = config();
-      return { perSecond, burst };
-    });
+    this.isWithinRate = createKeyedBuckets(config);
   }
 
   /**

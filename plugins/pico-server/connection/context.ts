@@ -7,7 +7,6 @@ import type { Peer } from "./registry.ts";
 import type { Counters } from "../metrics.ts";
 import type { PicoServerEvents } from "../service.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
-import type { Rate } from "./rate-limit.ts";
 import type { SequencedEntry, SessionLog } from "../../conversations/index.ts";
 import type { CheckClock } from "./liveness.ts";
 import type { MessageFiles } from "../session/message-files.ts";
@@ -36,7 +35,6 @@ interface DeliveryContext {
   readonly isToken: (session: string, knowsToken?: boolean) => Promise<boolean>;
   /** Limits the bytes that were read and the application has not accepted. */
   readonly budget: MemoryBudget;
-  readonly messageRate: () => Rate;
 }
 
 /** The registry, as its members use it. */

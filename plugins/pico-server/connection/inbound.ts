@@ -173,13 +173,13 @@ export class Inbound implements BudgetMember {
 
   accept(data: Uint8Array): void {
     if (this.isStopped) return;
-    const { messageRate, budget } = this.context.delivery;
-    const now = this.context.runtime.clock.now();
-    this.rate ??= createTokenBucket(messageRate, now);
+    const { delivery, runtime } = this.context;
+    const now = runtime.clock.now();
+    this.rate ??= createTokenBucket(runtime.config, now);
     if (!this.rate(now)) return this.rejectTooFast(data);
     if (this.isFull() || this.hasQueued()) {
       (this.queued ??= []).push(data);
-      budget.grow(this, data.byteLength);
+      delivery.budget.grow(this, data.byteLength);
     } else {
       this.handle(data);
     }

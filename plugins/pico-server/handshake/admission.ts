@@ -48,22 +48,6 @@ interface AdmissionOptions {
   readonly retryAfterSeconds: () => number | undefined;
 }
 
-/** Returns the first failure as a value and writes no response. */
-export interface AdmissionControl {
-  /** @returns The rejection if the channel is off, starting, stopping or without a token. */
-  isServing(handshakeRequest: HandshakeRequest): Rejection | undefined;
-  allowsOrigin(handshakeRequest: HandshakeRequest): boolean;
-  admit(
-    handshakeRequest: HandshakeRequest,
-    credentials: OfferedCredentials,
-  ): Promise<Admission | Rejection>;
-  /** Call after each await: returns a rejection if the admission is no longer valid. */
-  expired(handshakeRequest: HandshakeRequest, admission: Admission): Rejection | undefined;
-  credentials(handshakeRequest: HandshakeRequest): OfferedCredentials;
-  /** True if the channels have a listener apart from the dashboard. */
-  hasOwnListener(): boolean;
-}
-
 interface OfferedMatch extends TokenMatch {
   readonly token: OfferedToken;
 }
@@ -107,7 +91,8 @@ function distinctTokens(offered: OfferedCredentials["tokens"]): OfferedToken[] {
   return distinct;
 }
 
-class ChannelAdmissionControl implements AdmissionControl {
+/** Returns the first failure as a value and writes no response. */
+export class AdmissionControl {
   private readonly options: AdmissionOptions;
   /** Listeners cannot change after start, so the result is cached. */
   private isApart: boolean | undefined;
@@ -116,6 +101,7 @@ class ChannelAdmissionControl implements AdmissionControl {
     this.options = options;
   }
 
+  /** True if the channels have a listener apart from the dashboard. */
   hasOwnListener(): boolean {
     if (this.isApart !== undefined) return this.isApart;
     const { http, isOpen } = this.options;
@@ -128,7 +114,8 @@ class ChannelAdmissionControl implements AdmissionControl {
     return readCredentials(handshakeRequest, this.options.config().allow_token_query);
   }
 
-  isServing(_handshakeRequest: HandshakeRequest): Rejection | undefined {
+  /** @returns The rejection if the channel is off, starting, stopping or without a token. */
+  isServing(): Rejection | undefined {
     const { config, isOpen, tokens } = this.options;
     if (!config().enabled) return { code: "not_found" };
     if (!isOpen()) {
@@ -151,12 +138,10 @@ class ChannelAdmissionControl implements AdmissionControl {
     return isOriginAllowed(config().allow_origins, origin, self);
   }
 
-  expired(
-    handshakeRequest: HandshakeRequest,
-    { identity, isCurrent }: Admission,
-  ): Rejection | undefined {
+  /** Call after each await: returns a rejection if the admission is no longer valid. */
+  expired({ identity, isCurrent }: Admission): Rejection | undefined {
     return (
-      this.isServing(handshakeRequest) ??
+      this.isServing() ??
       (isCurrent() ? undefined : { code: identity ? "token_missing" : "token_mismatch" })
     );
   }
@@ -324,6 +309,3 @@ class ChannelAdmissionControl implements AdmissionControl {
     return { method, version, identity: undefined, sender, scope, echo, isCurrent };
   }
 }
-
-export const createAdmissionControl = (options: AdmissionOptions): AdmissionControl =>
-  new ChannelAdmissionControl(options);

@@ -62,7 +62,8 @@ const keepAliveComment = Buffer.from(":\n\n");
 /** Milliseconds that a client has to end the response before its socket is destroyed. */
 const closeGraceMs = 1_000;
 
-class EventStream implements Peer, OutboxOwner, ReaderListener {
+/** The response headers are sent before the constructor returns. */
+export class EventStream implements Peer, OutboxOwner, ReaderListener {
   readonly id: string;
   readonly tokenVersion: number | undefined;
   readonly sender: Sender;
@@ -108,17 +109,13 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     this.reader = new SessionReader(context.sessions, session, this);
     response.on("close", () => this.onClose());
     this.stopSignOutWatch = admission.identity?.onEnd(() => this.close("session_ended"));
+    const { turns, ends } = features;
+    const running = ends ? () => context.delivery.running(session) : undefined;
+    this.reader.start({ after, resumes: true, turns, ends, running });
   }
 
   get knowsRunning(): boolean {
     return this.features.ends;
-  }
-
-  start(): void {
-    const { features, session, context } = this;
-    const { turns, ends } = features;
-    const running = ends ? () => context.delivery.running(session) : undefined;
-    this.reader.start({ after: this.after, resumes: true, turns, ends, running });
   }
 
   close(name: CloseName, retryMs?: number): void {
@@ -251,11 +248,4 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     const outcome = this.outcome ?? byClient;
     this.context.registry.closed(this, { connection, session, ...outcome });
   }
-}
-
-/** Starts the event stream. The response headers are sent before this function returns. */
-export function createEventStream(context: ConnectionContext, options: EventStreamOptions): Peer {
-  const stream = new EventStream(context, options);
-  stream.start();
-  return stream;
 }

@@ -68,14 +68,15 @@ export class MediaRoutes {
     handshakeRequest: HandshakeRequest,
     admission: Admission,
   ): Promise<JsonResponse | Rejection | undefined> {
-    const { media, isWithinRate, runtime } = this.options;
+    const { media, isWithinRate, runtime, access } = this.options;
+    const { admissionControl } = access;
     if (!media) return notFound;
     const { request, peer } = handshakeRequest;
     if (!isWithinRate(peer.key, runtime.clock.now()))
       return { code: "rate_limited", message: messageErrors.rate_limited.message };
     const session = await this.sessionOf(handshakeRequest, admission);
     if (typeof session !== "string") return session;
-    const isCurrent = (): boolean => this.expired(handshakeRequest, admission) === undefined;
+    const isCurrent = (): boolean => admissionControl.expired(admission) === undefined;
     try {
       const file = await media.receive(request, {
         address: { channel: "pico", session },
@@ -86,7 +87,7 @@ export class MediaRoutes {
       return { status: 201, body: media.view(file, this.options.http.url(mediaPath(file.id))) };
     } catch (error) {
       if (codeOf(error) === "upload_incomplete") return undefined;
-      return this.expired(handshakeRequest, admission) ?? this.toRejection(error);
+      return admissionControl.expired(admission) ?? this.toRejection(error);
     }
   }
 
@@ -124,10 +125,6 @@ export class MediaRoutes {
     if (session === undefined) return sessionForbidden(admission);
     const rejection = await access.sessionGuard.check(session, admission.version !== undefined);
     return rejection ?? session;
-  }
-
-  private expired(handshakeRequest: HandshakeRequest, admission: Admission) {
-    return this.options.access.admissionControl.expired(handshakeRequest, admission);
   }
 
   private toRejection(error: unknown): Rejection {

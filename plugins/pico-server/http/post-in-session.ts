@@ -1,6 +1,6 @@
 // The steps of requests about a session: rate, body, access, and the session that they name.
 import { WireError, messageErrors } from "../../../lib/pico-wire/index.ts";
-import type { Admission } from "../handshake/admission.ts";
+import type { Admission, AdmissionControl } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
@@ -8,9 +8,7 @@ import type { AccessContext, JsonResponse, PostMessageOptions } from "./post-mes
 import { readBody } from "./read-body.ts";
 
 export interface PostOptions extends Pick<PostMessageOptions, "isWithinRate" | "runtime"> {
-  readonly access: AccessContext<{
-    expired(request: HandshakeRequest, admission: Admission): Rejection | undefined;
-  }>;
+  readonly access: AccessContext<Pick<AdmissionControl, "expired">>;
 }
 
 export type PostHandler = (
@@ -38,7 +36,7 @@ export function postInSession<T extends { readonly session_id?: string | undefin
       return { code: "rate_limited", message: messageErrors.rate_limited.message };
     const body = await readBody(request, { maxBytes: maxBodyBytes, clock, reserve: () => true });
     if (body === undefined || "code" in body) return body;
-    const expired = access.admissionControl.expired(handshakeRequest, admission);
+    const expired = access.admissionControl.expired(admission);
     if (expired) return expired;
     try {
       const decoded = decode(body);

@@ -21,7 +21,7 @@ import type { FoundFiles, MessageFiles } from "../session/message-files.ts";
 import type { SessionLog } from "../../conversations/index.ts";
 import type { BodyMemory } from "./body-memory.ts";
 import { readBody } from "./read-body.ts";
-import { maxWaitSeconds, readWait, waitForReply } from "./wait-for-reply.ts";
+import { maxWaitSeconds, readWait, ReplyWaiter } from "./wait-for-reply.ts";
 
 export interface JsonResponse {
   readonly status: number;
@@ -76,13 +76,7 @@ interface MessageIds {
   readonly skipped?: readonly SkippedAttachment[];
 }
 
-type PostHandler = (
-  handshakeRequest: HandshakeRequest,
-  response: ServerResponse,
-  admission: Admission,
-) => Promise<JsonResponse | Rejection | undefined>;
-
-class MessagePoster {
+export class MessagePoster {
   private readonly options: PostMessageOptions;
 
   constructor(options: PostMessageOptions) {
@@ -116,14 +110,14 @@ class MessagePoster {
       });
       memory.arrived();
       if (body === undefined || "code" in body) return body;
-      const expired = admissionControl.expired(handshakeRequest, admission);
+      const expired = admissionControl.expired(admission);
       if (expired) return expired;
       const message = decodeRequest(body);
       const session = resolveSession(admission, message.session_id, newId);
       if (session === undefined) return sessionForbidden(admission);
       const rejection =
         (await this.checkSession(message, session, knowsToken(admission))) ??
-        admissionControl.expired(handshakeRequest, admission);
+        admissionControl.expired(admission);
       if (rejection) return rejection;
       const { replaces } = message.payload;
       if (replaces !== undefined && !(await this.options.sessions.hasTurn(session, replaces)))
@@ -194,7 +188,7 @@ class MessagePoster {
   ): Promise<JsonResponse | Rejection> {
     const { connections, sessions, ends, runtime, delivery } = this.options;
     const { clock, newId } = runtime;
-    const pending = waitForReply(
+    const pending = new ReplyWaiter(
       { sessions, ends, clock, isBusy: delivery.isBusy },
       {
         response,
@@ -235,10 +229,4 @@ class MessagePoster {
       this.options.runtime.log.error({ err: error }, "Posted message could not be processed");
     return rejection;
   }
-}
-
-export function createPostHandler(options: PostMessageOptions): PostHandler {
-  const poster = new MessagePoster(options);
-  return (handshakeRequest, response, admission) =>
-    poster.post(handshakeRequest, response, admission);
 }

@@ -15,10 +15,10 @@ import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
 import { createHistoryHandler, type HistoryOptions } from "./history.ts";
-import { createKeyedBuckets, messageRateOf } from "../connection/rate-limit.ts";
+import { createKeyedBuckets } from "../connection/rate-limit.ts";
 import { readFeatures, type Features } from "../session/features.ts";
 import {
-  createPostHandler,
+  MessagePoster,
   type AccessContext,
   type JsonResponse,
   type PostMessageOptions,
@@ -109,9 +109,10 @@ const lostUpgrade = (request: IncomingMessage, { code }: Rejection): Rejection |
     ? { code: "upgrade_required", message: missingUpgradeMessage }
     : undefined;
 
-class PicoRouter {
+/** Handles the probe, posted messages and event streams, and rejects all other requests. */
+export class PicoRouter {
   private readonly options: RouterOptions;
-  private readonly post: ReturnType<typeof createPostHandler>;
+  private readonly poster: MessagePoster;
   private readonly history: ReturnType<typeof createHistoryHandler>;
   private readonly stop: ReturnType<typeof createStopHandler>;
   private readonly media: MediaRoutes;
@@ -120,8 +121,8 @@ class PicoRouter {
   constructor(options: RouterOptions) {
     this.options = options;
     const { conversations, runtime } = options;
-    const isWithinRate = createKeyedBuckets(messageRateOf(runtime.config));
-    this.post = createPostHandler({ ...options, isWithinRate });
+    const isWithinRate = createKeyedBuckets(runtime.config);
+    this.poster = new MessagePoster({ ...options, isWithinRate });
     this.stop = createStopHandler({ ...options, isWithinRate });
     this.media = new MediaRoutes({ ...options, isWithinRate });
     this.answer = createAnswerHandler({ ...options, isWithinRate });
@@ -139,7 +140,7 @@ class PicoRouter {
     });
     if (result === undefined || response.destroyed) return;
     if (!("stream" in result)) return this.respond(handshakeRequest, response, result, cors);
-    const rejection = this.checkStream(handshakeRequest, result.admission);
+    const rejection = this.checkStream(result.admission);
     if (rejection) return this.respond(handshakeRequest, response, rejection, cors);
     const hold = (bytes: number): Release | undefined => http.holdResponse(response, bytes);
     const stream = { ...result.stream, hold };
@@ -155,7 +156,7 @@ class PicoRouter {
     const { path, request } = handshakeRequest;
     const file = fileIdOf(path);
     const methods = file === undefined ? allowedMethods[path] : fileMethods;
-    const closed = admissionControl.isServing(handshakeRequest);
+    const closed = admissionControl.isServing();
     if (!methods || closed?.code === "not_found") return { code: "not_found" };
     if (request.method === "OPTIONS") return { status: 204, body: {} };
     if (closed) return closed;
@@ -164,7 +165,7 @@ class PicoRouter {
     const credentials = admissionControl.credentials(handshakeRequest);
     const admission = await admissionControl.admit(handshakeRequest, credentials);
     if (isRejection(admission)) return lostUpgrade(request, admission) ?? admission;
-    const expired = admissionControl.expired(handshakeRequest, admission);
+    const expired = admissionControl.expired(admission);
     if (expired) return expired;
     if (path === "/pico/ws") return { code: "upgrade_required" };
     if (isHandshake(request)) return { code: "upgrade_required", message: missingUpgradeMessage };
@@ -175,7 +176,9 @@ class PicoRouter {
     if (path === "/pico/events") return this.requestStream(handshakeRequest, admission);
     if (path === "/pico/stop") return this.stop(handshakeRequest, admission);
     if (path === "/pico/answer") return this.answer(handshakeRequest, admission);
-    return path === "/pico" ? this.describe() : this.post(handshakeRequest, response, admission);
+    return path === "/pico"
+      ? this.describe()
+      : this.poster.post(handshakeRequest, response, admission);
   }
 
   private describe(): JsonResponse {
@@ -227,14 +230,11 @@ class PicoRouter {
   }
 
   /** The caller opens the stream in the same turn, so no other request can take the free slot. */
-  private checkStream(
-    handshakeRequest: HandshakeRequest,
-    admission: Admission,
-  ): Rejection | undefined {
+  private checkStream(admission: Admission): Rejection | undefined {
     const { access, connections, runtime } = this.options;
     const hasFreeSlot = connections.count() < runtime.config().max_connections;
     return (
-      access.admissionControl.expired(handshakeRequest, admission) ??
+      access.admissionControl.expired(admission) ??
       (hasFreeSlot ? undefined : { code: "too_many_connections" })
     );
   }
@@ -264,12 +264,4 @@ class PicoRouter {
     response.writeHead(204, { ...cors, ...preflight });
     response.end();
   }
-}
-
-/** Handles the probe, posted messages and event streams, and rejects all other requests. */
-export function createRouter(
-  options: RouterOptions,
-): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  const router = new PicoRouter(options);
-  return (request, response) => router.handle(request, response);
 }

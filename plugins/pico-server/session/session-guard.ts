@@ -20,37 +20,36 @@ export function tokenSessionError({ id }: ClientFrame): WireError {
  */
 const minUnguessableLength = 43;
 
-export interface SessionGuard {
+export class SessionGuard {
+  private readonly tokens: Pick<Tokens, "names" | "match">;
+
+  constructor(tokens: Pick<Tokens, "names" | "match">) {
+    this.tokens = tokens;
+  }
+
   /**
-   * Compares in constant time. Rejects with the errors of `Tokens.verify`.
+   * Compares in constant time. Rejects with the errors of `Tokens.verify`. Needs no `this`.
    *
    * @param knowsToken - False for a client that a sign-in authenticated. @defaultValue `true`
    */
-  isToken(session: string, knowsToken?: boolean): Promise<boolean>;
-  /** @returns The reason to reject a request with this session id, if any. */
-  check(session: string, knowsToken: boolean): Promise<Rejection | undefined>;
-}
-
-export function createSessionGuard(tokens: Pick<Tokens, "names" | "match">): SessionGuard {
-  async function isToken(session: string, knowsToken = true): Promise<boolean> {
+  readonly isToken = async (session: string, knowsToken = true): Promise<boolean> => {
+    const { tokens } = this;
     const isShort = session.trim().length < minUnguessableLength;
     const names = isShort ? (knowsToken ? ["pico"] : []) : tokens.names();
     const matches = await Promise.all(names.map((name) => tokens.match(name, session)));
     return matches.some((match) => match !== false);
-  }
-
-  return {
-    isToken,
-    async check(session, knowsToken) {
-      try {
-        if (!(await isToken(session, knowsToken))) return undefined;
-        return { code: "invalid_session_id", message: tokenSessionMessage };
-      } catch (error) {
-        if (codeOf(error) === "store_unavailable") return { code: "store_unavailable" };
-        throw error;
-      }
-    },
   };
+
+  /** @returns The reason to reject a request with this session id, if any. */
+  async check(session: string, knowsToken: boolean): Promise<Rejection | undefined> {
+    try {
+      if (!(await this.isToken(session, knowsToken))) return undefined;
+      return { code: "invalid_session_id", message: tokenSessionMessage };
+    } catch (error) {
+      if (codeOf(error) === "store_unavailable") return { code: "store_unavailable" };
+      throw error;
+    }
+  }
 }
 
 const redactedSession = "[redacted]";
