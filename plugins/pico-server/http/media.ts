@@ -1,11 +1,11 @@
 // Serves POST /pico/media and GET /pico/media/ID: files of a session.
 import type { ServerResponse } from "node:http";
 import { codeOf } from "../../../kernel/index.ts";
-import { isSessionId, messageErrors } from "../../../lib/pico-wire/index.ts";
+import { messageErrors } from "../../../lib/pico-wire/index.ts";
 import type { Http } from "../../http/index.ts";
 import type { MediaFiles, StoredFile } from "../../media/index.ts";
 import type { Admission, AdmissionControl } from "../handshake/admission.ts";
-import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
+import { sessionOfUrl } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import type { RuntimeContext } from "../connection/context.ts";
@@ -31,7 +31,6 @@ const exposedHeaders = {
     "Accept-Ranges, Content-Disposition, Content-Range, ETag, Retry-After, WWW-Authenticate",
 };
 const notFound: Rejection = { code: "not_found" };
-const missingSession = "The URL has no session id. Add ?session_id=NAME.";
 
 /** Errors of the media service, as codes of the channel. */
 const codes: Readonly<Record<string, Rejection["code"]>> = {
@@ -71,10 +70,11 @@ export class MediaRoutes {
     const { media, isWithinRate, runtime, access } = this.options;
     const { admissionControl } = access;
     if (!media) return notFound;
-    const { request, peer } = handshakeRequest;
+    const { request, peer, params } = handshakeRequest;
     if (!isWithinRate(peer.key, runtime.clock.now()))
       return { code: "rate_limited", message: messageErrors.rate_limited.message };
-    const session = await this.sessionOf(handshakeRequest, admission);
+    const { newId } = runtime;
+    const session = await sessionOfUrl(params, admission, newId, access.sessionGuard);
     if (typeof session !== "string") return session;
     const isCurrent = (): boolean => admissionControl.expired(admission) === undefined;
     try {
@@ -111,20 +111,6 @@ export class MediaRoutes {
     } catch (error) {
       return this.toRejection(error);
     }
-  }
-
-  private async sessionOf(
-    { params }: HandshakeRequest,
-    admission: Admission,
-  ): Promise<string | Rejection> {
-    const [name = "", ...more] = params.getAll("session_id");
-    if (name === "") return { code: "invalid_session_id", message: missingSession };
-    if (more.length > 0 || !isSessionId(name)) return { code: "invalid_session_id" };
-    const { access, runtime } = this.options;
-    const session = resolveSession(admission, name, runtime.newId);
-    if (session === undefined) return sessionForbidden(admission);
-    const rejection = await access.sessionGuard.check(session, admission.version !== undefined);
-    return rejection ?? session;
   }
 
   private toRejection(error: unknown): Rejection {

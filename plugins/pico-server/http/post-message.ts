@@ -1,5 +1,5 @@
 // POST /pico/messages: delivers one message and, with ?wait=, responds with the replies to it.
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   WireError,
   decodeRequest,
@@ -19,8 +19,8 @@ import { tokenSessionMessage, type SessionGuard } from "../session/session-guard
 import { toChannelMedia, toMessageError } from "../session/mapping.ts";
 import type { FoundFiles, MessageFiles } from "../session/message-files.ts";
 import type { SessionLog } from "../../conversations/index.ts";
+import { bodyType, readBody as readBytes, type BodyOptions } from "../../http/kit.ts";
 import type { BodyMemory } from "./body-memory.ts";
-import { readBody } from "./read-body.ts";
 import { maxWaitSeconds, readWait, ReplyWaiter } from "./wait-for-reply.ts";
 
 export interface JsonResponse {
@@ -57,6 +57,19 @@ export interface PostMessageOptions {
   readonly sessions: SessionLog;
   readonly files: MessageFiles;
   readonly ends: Pick<RecentEnds, "watch">;
+}
+
+const busyMessage = "Too many messages wait for the application. Try again shortly.";
+
+/** @returns The body, the reason to reject it, or undefined if the client closed the connection. */
+export async function readBody(
+  request: IncomingMessage,
+  options: BodyOptions,
+): Promise<Buffer | Rejection | undefined> {
+  if (bodyType(request) !== "application/json") return { code: "unsupported_media_type" };
+  const body = await readBytes(request, options);
+  if (typeof body !== "string") return body;
+  return body === "busy" ? { code: body, message: busyMessage } : { code: body };
 }
 
 type DeliveryStatus = "accepted" | "duplicate";

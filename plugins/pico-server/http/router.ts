@@ -1,7 +1,7 @@
 // Routes plain HTTP requests under /pico: the probe, posted messages and event streams.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Release } from "../../../kernel/index.ts";
-import { isSessionId, limits, parseCursor, type Cursor } from "../../../lib/pico-wire/index.ts";
+import { limits, parseCursor, type Cursor } from "../../../lib/pico-wire/index.ts";
 import type { Http } from "../../http/index.ts";
 import { detachString } from "../connection/registry.ts";
 import {
@@ -10,7 +10,7 @@ import {
   type Admission,
   type AdmissionControl,
 } from "../handshake/admission.ts";
-import { knowsToken, resolveSession, sessionForbidden } from "../handshake/identity.ts";
+import { sessionOfUrl } from "../handshake/identity.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
@@ -23,8 +23,11 @@ import {
   type JsonResponse,
   type PostMessageOptions,
 } from "./post-message.ts";
-import { createAnswerHandler, type AnswerOptions } from "./post-answer.ts";
-import { createStopHandler, type StopOptions } from "./post-stop.ts";
+import {
+  createAnswerHandler,
+  createStopHandler,
+  type SessionPostOptions,
+} from "./post-in-session.ts";
 import { fileIdOf, MediaRoutes } from "./media.ts";
 import type { MediaFiles } from "../../media/index.ts";
 import { retryLargeSeconds, sendJson, sendLargeJson } from "../../http/kit.ts";
@@ -49,9 +52,7 @@ export interface EventStreamRequest {
 
 interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
   readonly http: Http;
-  readonly delivery: PostMessageOptions["delivery"] &
-    StopOptions["delivery"] &
-    AnswerOptions["delivery"];
+  readonly delivery: PostMessageOptions["delivery"] & SessionPostOptions["delivery"];
   readonly access: AccessContext<AdmissionControl>;
   readonly conversations: HistoryOptions["conversations"];
   readonly ends: Pick<RecentEnds, "watch" | "recent">;
@@ -73,7 +74,6 @@ const unreadRejection: Rejection = {
   message: "Too many large responses are unread. Try again shortly.",
   retryAfterSeconds: retryLargeSeconds,
 };
-const missingSessionMessage = "The URL has no session id. Add ?session_id=NAME.";
 const missingUpgradeMessage =
   "The Upgrade header is missing. A proxy in front of Doorward probably removed it.";
 const malformedEventIdMessage = "Last-Event-ID must be EPOCH:SEQ, the id of an event.";
@@ -213,14 +213,9 @@ export class PicoRouter {
     { params, request }: HandshakeRequest,
     admission: Admission,
   ): Promise<AcceptedStream | Rejection> {
-    const [name = "", ...more] = params.getAll("session_id");
-    if (name === "") return { code: "invalid_session_id", message: missingSessionMessage };
-    if (more.length > 0 || !isSessionId(name)) return { code: "invalid_session_id" };
     const { access, runtime } = this.options;
-    const session = resolveSession(admission, name, runtime.newId);
-    if (session === undefined) return sessionForbidden(admission);
-    const rejection = await access.sessionGuard.check(session, knowsToken(admission));
-    if (rejection) return rejection;
+    const session = await sessionOfUrl(params, admission, runtime.newId, access.sessionGuard);
+    if (typeof session !== "string") return session;
     const lastId = request.headers["last-event-id"];
     const after = typeof lastId === "string" && lastId !== "" ? parseCursor(lastId) : undefined;
     if (lastId && !after) return { code: "bad_handshake", message: malformedEventIdMessage };

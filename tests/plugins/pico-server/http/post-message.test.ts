@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
 import { SimulatedClock } from "xstate";
 import { describe, expect, test } from "vitest";
-import { readBody } from "../../../../plugins/pico-server/http/read-body.ts";
+import { readBody } from "../../../../plugins/pico-server/http/post-message.ts";
 import { MemoryBudget } from "../../../../plugins/pico-server/connection/memory-budget.ts";
 
 const KiB = 1024;
