@@ -19,7 +19,7 @@ import { viaOf } from "../session/answers.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import type { AcceptedHandshake } from "../handshake/handshake.ts";
 import { ByteCounter, countResume } from "../metrics.ts";
-import { storeErrorOf } from "../session/mapping.ts";
+import { storeErrorOf } from "../session/channel-adapter.ts";
 import { helloFrames } from "../session/hello.ts";
 import type { SequencedEntry } from "../../conversations/index.ts";
 import {

@@ -24,7 +24,7 @@ import {
   toSkippedNotice,
   toStoppedMessages,
   unknownTypeError,
-} from "../session/mapping.ts";
+} from "../session/channel-adapter.ts";
 import type { FoundFiles } from "../session/message-files.ts";
 import { answerQuestion } from "../session/answers.ts";
 import { tokenSessionError } from "../session/session-guard.ts";

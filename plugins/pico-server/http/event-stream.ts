@@ -17,7 +17,7 @@ import { recentlySuspended, recheckMs, unscheduled } from "../connection/livenes
 import { Outbox, type OutboxOwner } from "../connection/outbox.ts";
 import type { ConnectionInfo, Peer, Traffic } from "../connection/registry.ts";
 import { createResponseSink } from "../connection/sink.ts";
-import { encodeGrowth, frameTypeOf, memoizeLast } from "../frame-encoding.ts";
+import { encodeGrowth, frameTypeOf, memoizeLast, placeholderText } from "../frame-encoding.ts";
 import type { Features } from "../session/features.ts";
 import { SentTexts } from "../session/sent-texts.ts";
 import type { Admission } from "../handshake/admission.ts";
@@ -25,7 +25,6 @@ import { ByteCounter, countResume } from "../metrics.ts";
 import { helloFrames, retryBounds } from "../session/hello.ts";
 import type { Cursor, SequencedEntry } from "../../conversations/index.ts";
 import { SessionReader, type ReaderListener, type StreamStart } from "../session/subscriptions.ts";
-import { placeholderText } from "../session/turn-placeholder.ts";
 import { openEventStream, retryLargeSeconds } from "../../http/kit.ts";
 
 interface EventStreamOptions {

@@ -12,7 +12,7 @@ import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import { answerQuestion, viaOf } from "../session/answers.ts";
-import { toStoppedMessages } from "../session/mapping.ts";
+import { toStoppedMessages } from "../session/channel-adapter.ts";
 import { readBody, type JsonResponse, type PostMessageOptions } from "./post-message.ts";
 
 export interface SessionPostOptions extends Pick<

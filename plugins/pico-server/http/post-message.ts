@@ -16,7 +16,7 @@ import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
 import { tokenSessionMessage, type SessionGuard } from "../session/session-guard.ts";
-import { toChannelMedia, toMessageError } from "../session/mapping.ts";
+import { toChannelMedia, toMessageError } from "../session/channel-adapter.ts";
 import type { FoundFiles, MessageFiles } from "../session/message-files.ts";
 import type { SessionLog } from "../../conversations/index.ts";
 import { bodyType, readBody as readBytes, type BodyOptions } from "../../http/kit.ts";
