@@ -23,13 +23,12 @@ import {
   toMessageError,
   toSkippedNotice,
   toStoppedMessages,
-  unknownTypeError,
 } from "../session/channel-adapter.ts";
 import type { FoundFiles } from "../session/message-files.ts";
 import { answerQuestion } from "../session/answers.ts";
-import { tokenSessionError } from "../session/session-guard.ts";
+import { tokenSessionMessage } from "../session/session-guard.ts";
 import type { Features } from "../session/features.ts";
-import { sessionForbiddenError, type SessionScope } from "../session/session-scope.ts";
+import type { SessionScope } from "../session/session-scope.ts";
 import type { Subscriptions } from "../session/subscriptions.ts";
 import type { ConnectionContext } from "./context.ts";
 import type { BudgetMember } from "./memory-budget.ts";
@@ -95,12 +94,6 @@ const replacedBy = ({ type, payload }: ClientFrame & { payload?: unknown }): str
     ? (payload as MessagePayload).replaces
     : undefined;
 
-const unknownTurnError = ({ id }: ClientFrame, session: string): WireError =>
-  Object.assign(new WireError("unknown_turn", messageErrors.unknown_turn.message), {
-    ...(id !== undefined && { requestId: id }),
-    sessionId: session,
-  });
-
 type DeliveryStatus = Parameters<DeliveryCallbacks["accepted"]>[0];
 
 /** Passes the result of one delivery back to the connection. */
@@ -137,6 +130,11 @@ interface FrameIds {
   readonly requestId?: string | undefined;
   readonly sessionId?: string | undefined;
 }
+
+const idsOf = ({ id, session_id }: ClientFrame): FrameIds => ({
+  requestId: id,
+  sessionId: session_id,
+});
 
 /**
  * Pauses reading while the application has not accepted 32 messages, while half of the send queue
@@ -247,9 +245,8 @@ export class Inbound implements BudgetMember {
     const { counters, runtime } = this.context;
     counters.framesIn.invalid += 1;
     const frame = data.byteLength <= maxRejectedFrame ? decodeFrame(data) : undefined;
-    const ids =
-      frame instanceof WireError ? frame : { requestId: frame?.id, sessionId: frame?.session_id };
-    this.reject("rate_limited", ids);
+    const ids = frame instanceof WireError ? frame : frame && idsOf(frame);
+    this.reject("rate_limited", ids ?? {});
     this.rateStrikes ??= createStrikeCounter(5, minuteMs);
     if (this.rateStrikes(runtime.clock.now())) this.owner.close("rate_limited", 5_000);
   }
@@ -305,12 +302,12 @@ export class Inbound implements BudgetMember {
 
   private handle(data: Uint8Array): void {
     const frame = decodeFrame(data);
-    if (frame instanceof WireError) return this.rejectFrame(frame);
-    if (!this.knows(frame.type)) return this.rejectFrame(unknownTypeError(frame));
+    if (frame instanceof WireError) return this.rejectFrame(frame.code, frame, frame.message);
+    if (!this.knows(frame.type)) return this.rejectFrame("unknown_type", idsOf(frame));
     const { session: own, scope } = this.owner;
     const { session_id: name = own } = frame;
     const session = scope === undefined ? name : scope.resolve(name);
-    if (session === undefined) this.rejectFrame(sessionForbiddenError(frame));
+    if (session === undefined) this.rejectFrame("session_forbidden", idsOf(frame));
     else if (
       this.owner.usesSession(session) &&
       replacedBy(frame) === undefined &&
@@ -327,11 +324,11 @@ export class Inbound implements BudgetMember {
     return type !== "question.answer" || features.questions;
   }
 
-  private rejectFrame(error: WireError): void {
+  private rejectFrame(code: ErrorCode, ids: FrameIds, message?: string): void {
     const { counters, runtime } = this.context;
     counters.framesIn.invalid += 1;
-    this.reject(error.code, error, error.message);
-    if (error.code !== "invalid_message") return;
+    this.reject(code, ids, message);
+    if (code !== "invalid_message") return;
     this.malformedStrikes ??= createStrikeCounter(20, minuteMs);
     if (this.malformedStrikes(runtime.clock.now())) this.owner.close("bad_request");
   }
@@ -344,16 +341,21 @@ export class Inbound implements BudgetMember {
     this.pending += 1;
     budget.grow(this, bytes);
     try {
-      const error = await this.findRejection(frame, session);
-      const files = error ? undefined : await this.claimFiles(frame, session);
+      const isToken =
+        !owner.usesSession(session) &&
+        (await context.delivery.isToken(session, owner.tokenVersion !== undefined));
+      if (!isToken) await this.assertReplaceable(frame, session);
+      const files = isToken ? undefined : await this.claimFiles(frame, session);
       this.isChecking = false;
       if (this.isStopped) return;
-      if (error) this.rejectFrame(error);
+      // The session id is not repeated, because it is a token.
+      if (isToken)
+        this.rejectFrame("invalid_message", { requestId: frame.id }, tokenSessionMessage);
       else this.process(frame, session, bytes, files);
     } catch (error) {
       this.isChecking = false;
       if (error instanceof WireError)
-        this.rejectFrame(Object.assign(error, { requestId: frame.id, sessionId: session }));
+        this.rejectFrame(error.code, { requestId: frame.id, sessionId: session }, error.message);
       // The tokens or the conversation cannot be read now.
       else if (storeErrorOf(error) === undefined) owner.failed(error);
       else this.reject("busy", { requestId: frame.id });
@@ -362,16 +364,11 @@ export class Inbound implements BudgetMember {
     }
   }
 
-  /** @returns The reason to reject the frame, from the token store and the conversations. */
-  private async findRejection(frame: ClientFrame, session: string): Promise<WireError | undefined> {
-    const { owner, context } = this;
-    const isNew = !owner.usesSession(session);
-    if (isNew && (await context.delivery.isToken(session, owner.tokenVersion !== undefined)))
-      return tokenSessionError(frame);
+  /** @throws WireError if the session has no message that the frame would replace. */
+  private async assertReplaceable(frame: ClientFrame, session: string): Promise<void> {
     const replaced = replacedBy(frame);
-    const isUnknown =
-      replaced !== undefined && !(await context.sessions.hasTurn(session, replaced));
-    return isUnknown ? unknownTurnError(frame, session) : undefined;
+    if (replaced === undefined || (await this.context.sessions.hasTurn(session, replaced))) return;
+    throw new WireError("unknown_turn", messageErrors.unknown_turn.message);
   }
 
   /** Without files, the frame is not delayed. */

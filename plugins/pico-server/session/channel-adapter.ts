@@ -99,13 +99,6 @@ export const toSkippedNotice = (
 export const toStoppedMessages = (results: readonly StopResult[]): StoppedMessage[] =>
   results.map(({ id, status }) => ({ request_id: id, status }));
 
-/** Rejects a frame that the client did not ask for with `pico_can`. */
-export const unknownTypeError = ({ id, session_id }: ClientFrame): WireError =>
-  Object.assign(new WireError("unknown_type", messageErrors.unknown_type.message), {
-    ...(id !== undefined && { requestId: id }),
-    ...(session_id !== undefined && { sessionId: session_id }),
-  });
-
 const forwardedCodes: readonly ErrorCode[] = ["no_application", "id_reused", "loop", "stopped"];
 /** The application wrote these messages for the sender, so they are forwarded. */
 const applicationCodes: readonly ErrorCode[] = [

@@ -2,17 +2,10 @@
 // ids of open connections that a later rotation turns into tokens.
 import { codeOf } from "../../../kernel/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
-import { WireError, type ClientFrame } from "../../../lib/pico-wire/index.ts";
 import type { Peer } from "../connection/registry.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 
 export const tokenSessionMessage = "session_id must not be a token. Choose another id.";
-
-/** Contains the request id, but not the session id, because that is a token. */
-export function tokenSessionError({ id }: ClientFrame): WireError {
-  const error = new WireError("invalid_message", tokenSessionMessage);
-  return id === undefined ? error : Object.assign(error, { requestId: id });
-}
 
 /**
  * Shorter tokens are not compared: a client could guess them here, past the limiter. The exception

@@ -1,11 +1,6 @@
 // Limits the sessions that one person may use.
 import type { Log } from "../../../kernel/index.ts";
-import {
-  isSessionId,
-  messageErrors,
-  WireError,
-  type ClientFrame,
-} from "../../../lib/pico-wire/index.ts";
+import { isSessionId } from "../../../lib/pico-wire/index.ts";
 import type { SessionAccess } from "../../http/index.ts";
 
 /** The sessions of one person. A client without a scope may use every session. */
@@ -64,10 +59,3 @@ export function createSessionScope(
   const names = new Set(access);
   return createCheckedScope((session) => names.has(session), log);
 }
-
-/** Rejects a frame. The text is the same whether or not the session exists. */
-export const sessionForbiddenError = ({ id, session_id }: ClientFrame): WireError =>
-  Object.assign(new WireError("session_forbidden", messageErrors.session_forbidden.message), {
-    ...(id !== undefined && { requestId: id }),
-    ...(session_id !== undefined && { sessionId: session_id }),
-  });
