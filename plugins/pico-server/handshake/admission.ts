@@ -1,5 +1,5 @@
 // Checks a request to the channel in order: state, listener, origin, credentials.
-import { codeOf, type Log } from "../../../kernel/index.ts";
+import { codeOf } from "../../../kernel/index.ts";
 import type { Http, Identity, Limiter, Verdict } from "../../http/index.ts";
 import type { TokenMatch, Tokens } from "../../token-store/index.ts";
 import type { PicoServerConfig } from "../config.ts";
@@ -36,7 +36,6 @@ interface AdmissionOptions {
   readonly tokens: Tokens;
   readonly limiter: Limiter;
   readonly config: () => PicoServerConfig;
-  readonly log: Log;
   /** True while the service is started, not stopping, and has its tokens. */
   readonly isOpen: () => boolean;
   /**
@@ -231,7 +230,7 @@ export class AdmissionControl {
     { kind, identity }: NonNullable<ReturnType<Http["identityOf"]>>,
     tokens: OfferedCredentials["tokens"],
   ): Admission {
-    const { http, log } = this.options;
+    const { http } = this.options;
     const kinds = new Set([kind]);
     const isCurrent = (): boolean => http.identityOf(request, kinds)?.identity.id === identity.id;
     const [first] = tokens;
@@ -243,7 +242,7 @@ export class AdmissionControl {
       method: first?.method ?? "dashboard",
       version: undefined,
       identity,
-      ...toPerson(kind, identity, log),
+      ...toPerson(kind, identity),
       echo: echo?.echo,
       isCurrent,
     };
@@ -303,9 +302,9 @@ export class AdmissionControl {
 
   /** A method of its own, so that the `isCurrent` closure of a connection holds no token. */
   private toAdmission({ version, person, token: { method, echo } }: OfferedMatch): Admission {
-    const { tokens, log } = this.options;
+    const { tokens } = this.options;
     const isCurrent = (): boolean => tokens.info("pico").version === version;
-    const { sender, scope } = person ? toTokenPerson(person, log) : tokenHolder;
+    const { sender, scope } = person ? toTokenPerson(person) : tokenHolder;
     return { method, version, identity: undefined, sender, scope, echo, isCurrent };
   }
 }
