@@ -1,36 +1,39 @@
 // Creates the parts of the pico channel, connects them, and offers the `picoServer` service.
-import type { Plugin } from "../../kernel/index.ts";
+import type { ServerResponse } from "node:http";
+import type { Log, Plugin } from "../../kernel/index.ts";
 import type { ChannelHandle } from "../channels/index.ts";
 import type { LogListeners, SessionLog } from "../conversations/index.ts";
 import { MemorySessionLog } from "../conversations/log/index.ts";
-import type { TokenStoreEvents } from "../token-store/index.ts";
-import { AdmittedPeers } from "./admitted-peers.ts";
-import { createChannelService } from "./channel-service.ts";
+import type { Http } from "../http/index.ts";
+import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { PicoServerConfig } from "./config.ts";
+import { Connection } from "./connection/connection.ts";
 import type { ConnectionContext, RuntimeContext } from "./connection/context.ts";
 import { MessageFiles, mediaPath } from "./session/message-files.ts";
-import { createMemoryBudget, type MemoryBudget } from "./connection/memory-budget.ts";
+import { MemoryBudget } from "./connection/memory-budget.ts";
 import { createBodyMemory, type BodyMemory } from "./http/body-memory.ts";
+import { picoErrors } from "./errors.ts";
 import {
+  connectionInfo,
+  createConnectionList,
   createRegistry,
   toConnectionSecret,
   type ConnectionRegistry,
   type Peer,
 } from "./connection/registry.ts";
-import { messageRateOf } from "./connection/rate-limit.ts";
 import { memoizeLast } from "./frame-encoding.ts";
-import { createAdmissionControl, type AdmissionControl } from "./handshake/admission.ts";
-import { createHandshake } from "./handshake/handshake.ts";
+import { AdmissionControl, type Admission } from "./handshake/admission.ts";
+import type { HandshakeRequest } from "./handshake/request.ts";
+import { createHandshake, type AcceptedHandshake } from "./handshake/handshake.ts";
 import { createRejectionReporter } from "./handshake/rejection.ts";
-import { createSessionGuard, redactSessions, type SessionGuard } from "./session/session-guard.ts";
-import { createRouter } from "./http/router.ts";
-import { countClose, createCounters } from "./metrics.ts";
+import { redactSessions, SessionGuard } from "./session/session-guard.ts";
+import { EventStream } from "./http/event-stream.ts";
+import { PicoRouter, type EventStreamRequest, type HeaderMap } from "./http/router.ts";
+import { countClose, createCounters, readMetrics } from "./metrics.ts";
 import type { PicoServer, PicoServerEvents, PicoServerShape } from "./service.ts";
 import { PicoChannelAdapter, RecentEnds } from "./session/channel-adapter.ts";
 import { ProtocolHub } from "./protocol-hub.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
-import { watchStore } from "./store-watch.ts";
-import { assertSettings, type CheckDependencies } from "./startup-checks.ts";
 
 type ChannelScope = Pick<
   Parameters<Plugin<PicoServerShape>["start"]>[0],
@@ -44,6 +47,83 @@ const messageBodyTimeoutS = 300;
 const fileBodyTimeoutS = 86_400;
 /** Smallest memory budget for unaccepted messages. Two messages of `max_payload` always fit. */
 const minBudget = 256 * 1024 * 1024;
+
+/** File descriptors reserved for files, listeners and HTTP requests. */
+export const reservedDescriptors = 64;
+
+/**
+ * @returns The current and the required limit of open files; undefined if the limit suffices or is
+ *   unknown.
+ */
+export function missingDescriptors(
+  connections: number,
+  has: number | undefined,
+): { has: number; needs: number } | undefined {
+  const needs = connections + reservedDescriptors;
+  return has === undefined || has >= needs ? undefined : { has, needs };
+}
+
+interface CheckDependencies {
+  readonly tokens: Pick<Tokens, "info" | "describe">;
+  readonly http: Pick<Http, "openFiles">;
+  readonly log: Log;
+  readonly envPrefix: string;
+}
+
+/**
+ * @throws PICO_TOKEN_MISSING if the channel is enabled and has no token.
+ * @throws PICO_DESCRIPTORS if the process may not open enough files.
+ */
+export async function assertSettings(
+  next: PicoServerConfig,
+  { tokens, http, log, envPrefix }: CheckDependencies,
+): Promise<void> {
+  const { enabled, ping_interval, read_timeout, max_connections } = next;
+  if (!enabled) return;
+  if (tokens.info("pico").source === "none") {
+    // Only a token store that reads the environment knows a variable.
+    const { variable } = await tokens.describe("pico");
+    throw picoErrors.PICO_TOKEN_MISSING(variable === undefined ? undefined : envPrefix);
+  }
+  const files = missingDescriptors(max_connections, await http.openFiles());
+  if (files) throw picoErrors.PICO_DESCRIPTORS(max_connections, files.has, files.needs);
+  if (ping_interval < read_timeout) return;
+  const text = "ping_interval is not below read_timeout, so pings are sent every read_timeout / 2";
+  log.warn({ ping_interval, read_timeout }, text);
+}
+
+const checkEveryMs = 1_000;
+/** Milliseconds after which clients are closed: their token may have been revoked elsewhere. */
+const maxAwayMs = 60_000;
+
+/**
+ * Watches a shared store; any other needs no watch.
+ *
+ * @returns A function that returns true while the shared store is away.
+ */
+function watchStore(
+  { uses: { conversations }, clock, after }: ChannelScope,
+  connections: Pick<ConnectionRegistry, "close">,
+): () => boolean {
+  if (!conversations?.ownership) return () => false;
+  const isAway = (): boolean => conversations.health().state === "away";
+  let awaySince: number | undefined;
+  const check = (): void => {
+    const now = clock.monotonic();
+    if (!isAway()) awaySince = undefined;
+    else if (now - (awaySince ??= now) >= maxAwayMs) connections.close("try_later");
+    after(checkEveryMs, check);
+  };
+  after(checkEveryMs, check);
+  return isAway;
+}
+
+/** Converts an HTTP base URL and a path to the WebSocket URL of the same server. */
+export function toWebSocketUrl(path: string, base: URL): string {
+  const url = new URL(path, base);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  return url.href;
+}
 
 export class PicoChannel {
   private readonly scope: ChannelScope;
@@ -60,7 +140,6 @@ export class PicoChannel {
   private readonly context: ConnectionContext;
   private readonly files: MessageFiles;
   private readonly sessionGuard: SessionGuard;
-  private readonly peers: AdmittedPeers;
   private readonly protocols = new ProtocolHub();
   private isServing = false;
   private stopMs = 0;
@@ -68,16 +147,15 @@ export class PicoChannel {
   private messagesOut = 0;
 
   constructor(scope: ChannelScope, checks: CheckDependencies) {
-    const { needs, uses, clock, log, config, random, after, lifecycle, emit } = scope;
+    const { needs, uses, clock, log, config, random, after, lifecycle } = scope;
     const { tokens, http, channels } = needs;
     this.scope = scope;
     this.checks = checks;
     const reconnectRate = (): number => config().reconnect_rate;
     this.connections = createRegistry({ clock, after, random, reconnectRate });
-    const { connections, counters } = this;
-    this.peers = new AdmittedPeers({ clock, emit, connections, counters });
+    const { connections } = this;
     const maxMemory = (): number => Math.max(minBudget, 2 * config().max_payload);
-    this.budget = createMemoryBudget(maxMemory);
+    this.budget = new MemoryBudget(maxMemory);
     this.body = createBodyMemory(this.budget, maxMemory);
     const listeners: LogListeners = {
       sessionActive: (session) => this.channel.sessionActive(session),
@@ -119,17 +197,16 @@ export class PicoChannel {
     const isBusy = (session?: string): boolean => this.channel.isBusy(session);
     const { stopTimes } = this.channel;
     this.shutdown = createShutdown({ connections, config, log, isBusy, stopTimes });
-    this.admissionControl = createAdmissionControl({
+    this.admissionControl = new AdmissionControl({
       http,
       tokens,
       limiter: http.limiter(),
       config,
-      log,
       isOpen: () => this.isServing && lifecycle.state() !== "unconfigured",
       isStoreAway: watchStore(scope, this.connections),
       retryAfterSeconds: this.shutdown.retryAfterSeconds,
     });
-    this.sessionGuard = createSessionGuard(tokens);
+    this.sessionGuard = new SessionGuard(tokens);
     this.files = new MessageFiles(uses.media, (path) => http.url(path));
     this.context = this.createContext(isBusy);
   }
@@ -158,9 +235,9 @@ export class PicoChannel {
       connections,
       replaceElsewhere: (session, conn, user) =>
         sessions.replaceElsewhere?.(session, toConnectionSecret(conn, user)),
-      opened: (...opened) => this.peers.addConnection(this.context, ...opened),
+      opened: (...opened) => this.addConnection(...opened),
     });
-    const router = createRouter({
+    const picoRouter = new PicoRouter({
       http,
       runtime,
       access: { admissionControl, sessionGuard },
@@ -178,8 +255,9 @@ export class PicoChannel {
       sessions,
       ends: this.ends,
       reportRejection,
-      openStream: (...stream) => this.peers.addEventStream(this.context, ...stream),
+      openStream: (...stream) => this.addEventStream(...stream),
     });
+    const router = (...given: Parameters<PicoRouter["handle"]>) => picoRouter.handle(...given);
     const route = { listener: "gateway", anyAuthorization: true } as const;
     // Pages of the dashboard connect here when the channels have their own listener.
     const pageRoute = { ...route, listener: "dashboard" } as const;
@@ -245,19 +323,34 @@ export class PicoChannel {
 
   service(): PicoServer {
     const { connections, counters, admissionControl, sessions, sessionGuard, body } = this;
-    const { needs, config } = this.scope;
+    const { config, needs } = this.scope;
+    const { http } = needs;
     const { stop, answer, drained } = this.channel;
     const channel = { deliver: this.deliver, stop, answer, drained };
-    return createChannelService({
-      http: needs.http,
-      config,
-      connections,
-      counters,
-      admissionControl,
-      messages: () => ({ messagesIn: this.messagesIn, messagesOut: this.messagesOut }),
+    const { list, disconnect } = createConnectionList(connections);
+    const listener = (): "gateway" | "dashboard" =>
+      admissionControl.hasOwnListener() ? "gateway" : "dashboard";
+    return {
+      url() {
+        const [base] = http.addresses(listener());
+        return config().enabled && base ? toWebSocketUrl(http.url("/pico"), base) : undefined;
+      },
+      connections: list,
+      disconnect,
+      stopSeconds: () => config().drain_timeout,
+      metrics: () => readMetrics(counters, connections),
       protocol: (name) =>
         this.protocols.protocol(name, { sessions, channel, sessionGuard, body, config }),
-    });
+      status: () => ({
+        enabled: config().enabled,
+        path: http.url("/pico"),
+        listener: listener(),
+        connections: connections.count(),
+        maxConnections: config().max_connections,
+        messagesIn: this.messagesIn,
+        messagesOut: this.messagesOut,
+      }),
+    };
   }
 
   /** Delivers a message, and counts it. */
@@ -285,7 +378,6 @@ export class PicoChannel {
         running: channel.running,
         isToken: this.sessionGuard.isToken,
         budget,
-        messageRate: messageRateOf(config),
       },
       registry: {
         checkClock: connections.checkClock,
@@ -300,6 +392,43 @@ export class PicoChannel {
         sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
       ),
     };
+  }
+
+  private addConnection(
+    accepted: AcceptedHandshake,
+    handshakeRequest: HandshakeRequest,
+    admission: Admission,
+  ): void {
+    const { context, counters } = this;
+    counters.handshakes["accepted"]! += 1;
+    const connection = new Connection(context, context.runtime.newId(), accepted, admission);
+    this.addPeer(connection, accepted.session, handshakeRequest, admission);
+  }
+
+  private addEventStream(
+    stream: EventStreamRequest,
+    response: ServerResponse,
+    headers: HeaderMap,
+    handshakeRequest: HandshakeRequest,
+    admission: Admission,
+  ): void {
+    const { context } = this;
+    const id = context.runtime.newId();
+    const peer = new EventStream(context, { response, headers, id, ...stream, admission });
+    this.addPeer(peer, stream.session, handshakeRequest, admission);
+  }
+
+  private addPeer(
+    peer: Peer,
+    session: string,
+    { peer: { address }, request }: HandshakeRequest,
+    { method, sender }: Admission,
+  ): void {
+    const { clock, emit } = this.scope;
+    peer.known = connectionInfo({ session, address, method }, request.headers, clock.now());
+    this.connections.add(peer);
+    const { id: connection } = peer;
+    emit("pico-server:connected", { connection, session, address, method, user: sender.id });
   }
 
   private removePeer(peer: Peer, event: PicoServerEvents["pico-server:disconnected"]): void {

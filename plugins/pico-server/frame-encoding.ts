@@ -2,7 +2,12 @@
  * Encodes server frames once, WebSocket header included, and shares the bytes among all
  * subscribers. Contains the fast paths of the message path.
  */
-import { encode, type AppendFrame, type ServerFrame } from "../../lib/pico-wire/index.ts";
+import {
+  encode,
+  type AppendFrame,
+  type ServerFrame,
+  type UserTurnFrame,
+} from "../../lib/pico-wire/index.ts";
 import type {
   Cursor,
   EncodedFrame,
@@ -220,6 +225,25 @@ export function encodeGrowth(
     ...(numbered && cursor),
   };
   return encode(frame);
+}
+
+/**
+ * Encodes a frame with the number of the turn, for clients of the extension that do not know turns:
+ * it removes a message that they do not have.
+ */
+export function encodePlaceholder(entry: SequencedEntry): EncodedFrame {
+  return frameText(encode({ ...placeholderOf(entry), ...entry.cursor }));
+}
+
+/** Encodes the same frame for an event, whose id is the number. */
+export function placeholderText(entry: SequencedEntry): string {
+  return encode(placeholderOf(entry));
+}
+
+function placeholderOf({ frame, session }: SequencedEntry) {
+  const turn = JSON.parse(Buffer.from(frame).toString()) as UserTurnFrame;
+  const payload = { message_id: turn.payload.message_id };
+  return { type: "message.delete", payload, session_id: session } as const;
 }
 
 /** A frame that is encoded once, header included, for all subscribers. */

@@ -1,9 +1,8 @@
 // The pico channel: a WebSocket endpoint with resumable sessions and its plain HTTP counterpart.
 import type { Plugin } from "../../kernel/index.ts";
-import { PicoChannel } from "./channel.ts";
+import { assertSettings, PicoChannel } from "./channel.ts";
 import { hostPicoSchema, picoSchema } from "./config.ts";
 import type { PicoServerShape } from "./service.ts";
-import { assertSettings } from "./startup-checks.ts";
 
 export type {
   PicoServerShape,
@@ -15,7 +14,7 @@ export type {
 } from "./service.ts";
 
 export type { ProtocolSubscriber, PicoProtocol } from "./protocol-service.ts";
-export { toWebSocketUrl } from "./channel-service.ts";
+export { toWebSocketUrl } from "./channel.ts";
 export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";
 

@@ -126,7 +126,7 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   "plugins/pico-server/handshake/admission.ts": new Set(["protocols"]),
   "plugins/pico-server/handshake/identity.ts": new Set(["protocols"]),
   "plugins/pico-server/handshake/origins.ts": new Set(["protocols"]),
-  "plugins/pico-server/http/post-answer.ts": new Set(["protocols"]),
+  "plugins/pico-server/http/post-in-session.ts": new Set(["protocols"]),
   "plugins/http/kit.ts": new Set(["media", "pico-server", "protocols"]),
   "plugins/channels/history.ts": new Set(["dashboard"]),
   "plugins/http/request-error.ts": new Set(["dashboard", "protocols"]),

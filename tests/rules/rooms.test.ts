@@ -7,14 +7,14 @@ import { sources } from "./source.ts";
 
 const rooms = [
   ["kernel", 1_770],
-  ["lib", 6_800],
-  ["plugins/http", 3_385],
+  ["lib", 6_770],
+  ["plugins/http", 3_380],
   ["plugins/token-store", 1_400],
   ["plugins/settings", 500],
   ["plugins/channels", 6_660],
   ["plugins/conversations", 6_640],
   ["plugins/redis", 4_750],
-  ["plugins/pico-server", 8_160],
+  ["plugins/pico-server", 7_870],
   ["plugins/protocols", 7_180],
   ["plugins/program", 3_280],
   ["plugins/pico-client", 1_320],

@@ -6,9 +6,9 @@ import { read } from "./source.ts";
 
 const budget = [
   ["sign-in", 23],
-  ["message", 35],
-  ["rotation", 50],
-  ["settings", 36],
+  ["message", 33],
+  ["rotation", 49],
+  ["settings", 35],
   ["append", 11],
 ] as const;
 

@@ -12,14 +12,14 @@ import {
 } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import { pingEveryMs } from "../config.ts";
-import { frameBytes, frameText, pingFrame } from "../frame-encoding.ts";
+import { frameBytes, frameText, pingFrame, type EncodedFrame } from "../frame-encoding.ts";
 import { noFeatures, type Features } from "../session/features.ts";
 import type { Admission } from "../handshake/admission.ts";
 import { viaOf } from "../session/answers.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import type { AcceptedHandshake } from "../handshake/handshake.ts";
 import { ByteCounter, countResume } from "../metrics.ts";
-import { storeErrorOf } from "../session/mapping.ts";
+import { storeErrorOf } from "../session/channel-adapter.ts";
 import { helloFrames } from "../session/hello.ts";
 import type { SequencedEntry } from "../../conversations/index.ts";
 import {
@@ -27,9 +27,8 @@ import {
   type StreamStart,
   type SubscriptionsOwner,
 } from "../session/subscriptions.ts";
-import type { ConnectionContext, DeliverMessage } from "./context.ts";
-import { Inbound } from "./inbound.ts";
-import type { InboundOwner } from "./inbound-owner.ts";
+import type { ConnectionContext } from "./context.ts";
+import { Inbound, type InboundOwner } from "./inbound.ts";
 import { Liveness, recentlySuspended, recheckMs, unscheduled } from "./liveness.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
 import type { ByteCounts, ConnectionInfo, Peer, Traffic } from "./registry.ts";
@@ -64,7 +63,7 @@ export class Connection
   private readonly byteCounter: ByteCounter;
   private readonly outbox: Outbox;
   private readonly inbound: Inbound;
-  private readonly subscriptions: Subscriptions;
+  readonly subscriptions: Subscriptions;
   private messagesIn = 0;
   private messagesOut = 0;
   private isReleased = false;
@@ -208,18 +207,13 @@ export class Connection
     this.outbox.send(frameText(encode({ ...frame, timestamp: runtime.clock.now() })));
   }
 
-  deliver(...message: Parameters<DeliverMessage>): void {
+  countMessage(): void {
     this.messagesIn += 1;
-    this.context.delivery.deliver(...message);
   }
 
   use(session: string): void {
     if (this.features.ends) this.context.ends.watch(session);
     this.subscriptions.use(session);
-  }
-
-  get turns(): Subscriptions {
-    return this.subscriptions;
   }
 
   usesSession(session: string): boolean {
@@ -242,9 +236,13 @@ export class Connection
     this.ws[isPaused ? "pause" : "resume"]();
   }
 
-  send(...frame: Parameters<SubscriptionsOwner["send"]>): void {
+  send(
+    frame: EncodedFrame,
+    entry: SequencedEntry,
+    whole?: (entry: SequencedEntry) => EncodedFrame,
+  ): void {
     this.messagesOut += 1;
-    this.outbox.send(...frame);
+    this.outbox.send(frame, entry, whole);
   }
 
   /** Sends `hello`, and `gap` if frames are missing, to a client of the extension. */

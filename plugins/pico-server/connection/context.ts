@@ -7,12 +7,10 @@ import type { Peer } from "./registry.ts";
 import type { Counters } from "../metrics.ts";
 import type { PicoServerEvents } from "../service.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
-import type { Rate } from "./rate-limit.ts";
 import type { SequencedEntry, SessionLog } from "../../conversations/index.ts";
 import type { CheckClock } from "./liveness.ts";
 import type { MessageFiles } from "../session/message-files.ts";
 
-export type DeliverMessage = ChannelHandle["hand"];
 type DisconnectedEvent = PicoServerEvents["pico-server:disconnected"];
 
 /** The parts of the plugin scope that connections use. */
@@ -25,7 +23,7 @@ export interface RuntimeContext {
 
 /** The way of messages to the application, and its limits. */
 interface DeliveryContext {
-  readonly deliver: DeliverMessage;
+  readonly deliver: ChannelHandle["hand"];
   /** Reports that a user of this session started or stopped typing. */
   readonly typing: ChannelHandle["typing"];
   readonly stop: ChannelHandle["stop"];
@@ -37,7 +35,6 @@ interface DeliveryContext {
   readonly isToken: (session: string, knowsToken?: boolean) => Promise<boolean>;
   /** Limits the bytes that were read and the application has not accepted. */
   readonly budget: MemoryBudget;
-  readonly messageRate: () => Rate;
 }
 
 /** The registry, as its members use it. */

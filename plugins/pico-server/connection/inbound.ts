@@ -4,27 +4,33 @@ import {
   messageErrors,
   type AnswerPayload,
   type ClientFrame,
+  type CloseName,
   type ErrorCode,
   type MessagePayload,
+  type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
-import type { InboundMessage } from "../../channels/index.ts";
+import type {
+  DeliveryCallbacks,
+  InboundMessage,
+  QuestionVia,
+  Sender,
+} from "../../channels/index.ts";
 import {
   decodeFrame,
-  DeliveryAck,
   namesFiles,
   storeErrorOf,
   toChannelMedia,
   toMessageError,
   toSkippedNotice,
   toStoppedMessages,
-  unknownTypeError,
-} from "../session/mapping.ts";
+} from "../session/channel-adapter.ts";
 import type { FoundFiles } from "../session/message-files.ts";
 import { answerQuestion } from "../session/answers.ts";
-import { sessionForbiddenError } from "../session/session-scope.ts";
+import { tokenSessionMessage } from "../session/session-guard.ts";
+import type { Features } from "../session/features.ts";
+import type { SessionScope } from "../session/session-scope.ts";
+import type { Subscriptions } from "../session/subscriptions.ts";
 import type { ConnectionContext } from "./context.ts";
-import { findRejection } from "./frame-checks.ts";
-import type { InboundOwner } from "./inbound-owner.ts";
 import type { BudgetMember } from "./memory-budget.ts";
 import {
   createStrikeCounter,
@@ -32,6 +38,42 @@ import {
   type StrikeCounter,
   type TokenBucket,
 } from "./rate-limit.ts";
+
+/** The connection that owns these frames. */
+export interface InboundOwner {
+  /** The session of frames that have no `session_id`. */
+  readonly session: string;
+  readonly sender: Sender;
+  /** Where its answers to questions come from; undefined if it cannot answer. */
+  readonly via: QuestionVia | undefined;
+  /** Undefined if a sign-in authenticated the client instead of the channel token. */
+  readonly tokenVersion: number | undefined;
+  /** Undefined: every session. */
+  readonly scope: SessionScope | undefined;
+  /** The client receives acknowledgements, and repeated messages are delivered once. */
+  readonly acknowledges: boolean;
+  readonly features: Features;
+  /** The turns that this client wrote. Used only for clients that asked for turns. */
+  readonly subscriptions: Pick<Subscriptions, "expectTurn" | "takeTurn" | "dropTurn">;
+  /** The client has received everything up to this sequence number. */
+  acknowledged(seq: number): void;
+  /** A message goes to the application. */
+  countMessage(): void;
+  respond(frame: ServerFrame): void;
+  close(name: CloseName, retryMs?: number): void;
+  /** The server failed to process a frame. */
+  failed(error: unknown): void;
+  /** True if the connection has used this session before. */
+  usesSession(session: string): boolean;
+  /** A frame contained this session id. */
+  use(session: string): void;
+  /** True while so many frames wait for the client that it should read them first. */
+  isCongested(): boolean;
+  /** Pauses reading, or resumes it. */
+  pause(isPaused: boolean): void;
+  /** Checks the connection once a second from now on. */
+  scheduleCheck(): void;
+}
 
 const maxPending = 32;
 const withDedupe = { dedupe: true } as const;
@@ -52,11 +94,47 @@ const replacedBy = ({ type, payload }: ClientFrame & { payload?: unknown }): str
     ? (payload as MessagePayload).replaces
     : undefined;
 
+type DeliveryStatus = Parameters<DeliveryCallbacks["accepted"]>[0];
+
+/** Passes the result of one delivery back to the connection. */
+class DeliveryAck implements DeliveryCallbacks {
+  private readonly inbound: Inbound;
+  private readonly message: InboundMessage;
+  private readonly bytes: number;
+  /**
+   * The client chose the id, so the acknowledgement can name it and a repeated message is
+   * recognised.
+   */
+  private readonly isKnown: boolean;
+
+  constructor(inbound: Inbound, message: InboundMessage, bytes: number, isKnown: boolean) {
+    this.inbound = inbound;
+    this.message = message;
+    this.bytes = bytes;
+    this.isKnown = isKnown;
+  }
+
+  accepted(status: DeliveryStatus): void {
+    if (this.isKnown) this.inbound.acknowledge(this.message, status);
+    this.inbound.settled(this.bytes);
+  }
+
+  rejected(error: unknown): void {
+    this.inbound.failed(this.message, error);
+    this.inbound.settled(this.bytes);
+  }
+}
+
 /** Ids of a rejected frame, as far as they could be read. */
 interface FrameIds {
   readonly requestId?: string | undefined;
   readonly sessionId?: string | undefined;
 }
+
+const idsOf = ({ id, session_id }: ClientFrame): FrameIds => ({
+  requestId: id,
+  sessionId: session_id,
+});
 
 /**
  * Pauses reading while the application has not accepted 32 messages, while half of the send queue
@@ -93,13 +171,13 @@ export class Inbound implements BudgetMember {
 
   accept(data: Uint8Array): void {
     if (this.isStopped) return;
-    const { messageRate, budget } = this.context.delivery;
-    const now = this.context.runtime.clock.now();
-    this.rate ??= createTokenBucket(messageRate, now);
+    const { delivery, runtime } = this.context;
+    const now = runtime.clock.now();
+    this.rate ??= createTokenBucket(runtime.config, now);
     if (!this.rate(now)) return this.rejectTooFast(data);
     if (this.isFull() || this.hasQueued()) {
       (this.queued ??= []).push(data);
-      budget.grow(this, data.byteLength);
+      delivery.budget.grow(this, data.byteLength);
     } else {
       this.handle(data);
     }
@@ -167,24 +245,23 @@ export class Inbound implements BudgetMember {
     const { counters, runtime } = this.context;
     counters.framesIn.invalid += 1;
     const frame = data.byteLength <= maxRejectedFrame ? decodeFrame(data) : undefined;
-    const ids =
-      frame instanceof WireError ? frame : { requestId: frame?.id, sessionId: frame?.session_id };
-    this.reject("rate_limited", ids);
+    const ids = frame instanceof WireError ? frame : frame && idsOf(frame);
+    this.reject("rate_limited", ids ?? {});
     this.rateStrikes ??= createStrikeCounter(5, minuteMs);
     if (this.rateStrikes(runtime.clock.now())) this.owner.close("rate_limited", 5_000);
   }
 
-  acknowledge({ session, id }: InboundMessage, status: "accepted" | "duplicate"): void {
+  acknowledge({ session, id }: InboundMessage, status: DeliveryStatus): void {
     const { owner } = this;
     const payload = { request_id: id, status };
-    const position = owner.features.turns ? owner.turns.takeTurn(session, id) : undefined;
+    const position = owner.features.turns ? owner.subscriptions.takeTurn(session, id) : undefined;
     const frame = { type: "message.ack", session_id: session, payload } as const;
     owner.respond(position ? { ...frame, ...position } : frame);
   }
 
   failed({ session, id, sender }: InboundMessage, error: unknown): void {
     const { log } = this.context.runtime;
-    if (this.owner.features.turns) this.owner.turns.dropTurn(session, id);
+    if (this.owner.features.turns) this.owner.subscriptions.dropTurn(session, id);
     const { code, message } = toMessageError(error);
     if (code === "internal")
       log.error({ err: error, session, id, user: sender?.id }, "Message could not be processed");
@@ -217,19 +294,20 @@ export class Inbound implements BudgetMember {
     this.pending += 1;
     delivery.budget.grow(this, bytes);
     if (skipped && owner.acknowledges) owner.respond(toSkippedNotice(session, givenId, skipped));
-    if (owner.features.turns) owner.turns.expectTurn(session, id, isKnown);
+    if (owner.features.turns) owner.subscriptions.expectTurn(session, id, isKnown);
     const callbacks = new DeliveryAck(this, message, bytes, isKnown);
-    owner.deliver(message, callbacks, isKnown ? withDedupe : withoutDedupe);
+    owner.countMessage();
+    delivery.deliver(message, callbacks, isKnown ? withDedupe : withoutDedupe);
   }
 
   private handle(data: Uint8Array): void {
     const frame = decodeFrame(data);
-    if (frame instanceof WireError) return this.rejectFrame(frame);
-    if (!this.knows(frame.type)) return this.rejectFrame(unknownTypeError(frame));
+    if (frame instanceof WireError) return this.rejectFrame(frame.code, frame, frame.message);
+    if (!this.knows(frame.type)) return this.rejectFrame("unknown_type", idsOf(frame));
     const { session: own, scope } = this.owner;
     const { session_id: name = own } = frame;
     const session = scope === undefined ? name : scope.resolve(name);
-    if (session === undefined) this.rejectFrame(sessionForbiddenError(frame));
+    if (session === undefined) this.rejectFrame("session_forbidden", idsOf(frame));
     else if (
       this.owner.usesSession(session) &&
       replacedBy(frame) === undefined &&
@@ -246,11 +324,11 @@ export class Inbound implements BudgetMember {
     return type !== "question.answer" || features.questions;
   }
 
-  private rejectFrame(error: WireError): void {
+  private rejectFrame(code: ErrorCode, ids: FrameIds, message?: string): void {
     const { counters, runtime } = this.context;
     counters.framesIn.invalid += 1;
-    this.reject(error.code, error, error.message);
-    if (error.code !== "invalid_message") return;
+    this.reject(code, ids, message);
+    if (code !== "invalid_message") return;
     this.malformedStrikes ??= createStrikeCounter(20, minuteMs);
     if (this.malformedStrikes(runtime.clock.now())) this.owner.close("bad_request");
   }
@@ -263,22 +341,34 @@ export class Inbound implements BudgetMember {
     this.pending += 1;
     budget.grow(this, bytes);
     try {
-      const error = await findRejection(context, frame, session, owner, replacedBy(frame));
-      const files = error ? undefined : await this.claimFiles(frame, session);
+      const isToken =
+        !owner.usesSession(session) &&
+        (await context.delivery.isToken(session, owner.tokenVersion !== undefined));
+      if (!isToken) await this.assertReplaceable(frame, session);
+      const files = isToken ? undefined : await this.claimFiles(frame, session);
       this.isChecking = false;
       if (this.isStopped) return;
-      if (error) this.rejectFrame(error);
+      // The session id is not repeated, because it is a token.
+      if (isToken)
+        this.rejectFrame("invalid_message", { requestId: frame.id }, tokenSessionMessage);
       else this.process(frame, session, bytes, files);
     } catch (error) {
       this.isChecking = false;
       if (error instanceof WireError)
-        this.rejectFrame(Object.assign(error, { requestId: frame.id, sessionId: session }));
+        this.rejectFrame(error.code, { requestId: frame.id, sessionId: session }, error.message);
       // The tokens or the conversation cannot be read now.
       else if (storeErrorOf(error) === undefined) owner.failed(error);
       else this.reject("busy", { requestId: frame.id });
     } finally {
       this.settled(bytes);
     }
+  }
+
+  /** @throws WireError if the session has no message that the frame would replace. */
+  private async assertReplaceable(frame: ClientFrame, session: string): Promise<void> {
+    const replaced = replacedBy(frame);
+    if (replaced === undefined || (await this.context.sessions.hasTurn(session, replaced))) return;
+    throw new WireError("unknown_turn", messageErrors.unknown_turn.message);
   }
 
   /** Without files, the frame is not delayed. */

@@ -12,23 +12,6 @@ export interface BudgetMember {
   arriving: number;
 }
 
-export interface MemoryBudget {
-  /** Counts a complete message. */
-  grow(member: BudgetMember, bytes: number): void;
-  shrink(member: BudgetMember, bytes: number): void;
-  /** Sets how many bytes of an unfinished message have arrived. */
-  arrive(member: BudgetMember, bytes: number): void;
-  /** The member reads no more, so the budget does not pause it any more. */
-  leave(member: BudgetMember): void;
-  /**
-   * Counts the bytes of a sender that cannot be paused.
-   *
-   * @returns `false` if they do not fit.
-   */
-  reserve(bytes: number): boolean;
-  release(bytes: number): void;
-}
-
 /** Complete messages may use this part of the limit while one unfinished message may exceed it. */
 const completeShare = 1 / 4;
 
@@ -37,7 +20,7 @@ const completeShare = 1 / 4;
  * the largest unfinished message continues, or connections in the middle of a message would wait
  * for each other.
  */
-class SharedMemoryBudget implements MemoryBudget {
+export class MemoryBudget {
   private readonly limit: () => number;
   /** Members that have ever counted bytes, until they leave. */
   private readonly members = new Set<BudgetMember>();
@@ -47,10 +30,12 @@ class SharedMemoryBudget implements MemoryBudget {
   /** The member whose unfinished message continues beyond the limit. */
   private exempt: BudgetMember | undefined;
 
+  /** @param limit - Returns the limit in bytes. */
   constructor(limit: () => number) {
     this.limit = limit;
   }
 
+  /** Counts a complete message. */
   grow(member: BudgetMember, bytes: number): void {
     this.change(member, bytes);
   }
@@ -59,6 +44,7 @@ class SharedMemoryBudget implements MemoryBudget {
     this.change(member, -bytes);
   }
 
+  /** Sets how many bytes of an unfinished message have arrived. */
   arrive(member: BudgetMember, bytes: number): void {
     const added = bytes - member.arriving;
     member.arriving = bytes;
@@ -66,6 +52,11 @@ class SharedMemoryBudget implements MemoryBudget {
     this.change(member, added);
   }
 
+  /**
+   * Counts the bytes of a sender that cannot be paused.
+   *
+   * @returns `false` if they do not fit.
+   */
   reserve(bytes: number): boolean {
     if (this.used + bytes > this.limit()) return false;
     this.used += bytes;
@@ -77,6 +68,7 @@ class SharedMemoryBudget implements MemoryBudget {
     this.resumePaused();
   }
 
+  /** The member reads no more, so the budget does not pause it any more. */
   leave(member: BudgetMember): void {
     this.members.delete(member);
     this.paused.delete(member);
@@ -139,7 +131,3 @@ class SharedMemoryBudget implements MemoryBudget {
     for (const member of members) member.setBudgetPause(false);
   }
 }
-
-/** @param limit - Returns the limit in bytes. */
-export const createMemoryBudget = (limit: () => number): MemoryBudget =>
-  new SharedMemoryBudget(limit);

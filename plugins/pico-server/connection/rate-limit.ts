@@ -5,36 +5,14 @@ import type { PicoServerConfig } from "../config.ts";
 export type TokenBucket = (now: number) => boolean;
 
 /** A sustained rate and a burst. If either is 0, there is no limit. */
-export interface Rate {
-  readonly perSecond: number;
-  readonly burst: number;
-}
-
-const messageRate = ({ message_rate, message_burst }: PicoServerConfig): Rate => ({
-  perSecond: message_rate,
-  burst: message_burst,
-});
-
-/**
- * Returns a function for the current message rate. It creates a new object only when the
- * configuration changes.
- */
-export function messageRateOf(config: () => PicoServerConfig): () => Rate {
-  let seen = config();
-  let rate = messageRate(seen);
-  return () => {
-    const current = config();
-    if (current !== seen) rate = messageRate((seen = current));
-    return rate;
-  };
-}
+type RateSettings = Pick<PicoServerConfig, "message_rate" | "message_burst">;
 
 /** The rate may change at any time: the bucket reads it on every call. */
-export function createTokenBucket(rate: () => Rate, start: number): TokenBucket {
+export function createTokenBucket(config: () => RateSettings, start: number): TokenBucket {
   let left = Number.POSITIVE_INFINITY;
   let at = start;
   return (now) => {
-    const { perSecond, burst } = rate();
+    const { message_rate: perSecond, message_burst: burst } = config();
     if (perSecond === 0 || burst === 0) return true;
     left = Math.min(burst, left + (Math.max(0, now - at) / 1_000) * perSecond);
     at = now;
@@ -50,10 +28,12 @@ const maxKeys = 10_000;
  * Keeps one bucket per key, at most 10,000. Beyond that, the least recently used key starts again
  * with a full bucket.
  */
-export function createKeyedBuckets(rate: () => Rate): (key: string, now: number) => boolean {
+export function createKeyedBuckets(
+  config: () => RateSettings,
+): (key: string, now: number) => boolean {
   const buckets = new Map<string, TokenBucket>();
   return (key, now) => {
-    const bucket = buckets.get(key) ?? createTokenBucket(rate, now);
+    const bucket = buckets.get(key) ?? createTokenBucket(config, now);
     buckets.delete(key);
     buckets.set(key, bucket);
     const [oldest] = buckets.keys();

@@ -1,5 +1,5 @@
 // Checks a request to the channel in order: state, listener, origin, credentials.
-import { codeOf, type Log } from "../../../kernel/index.ts";
+import { codeOf } from "../../../kernel/index.ts";
 import type { Http, Identity, Limiter, Verdict } from "../../http/index.ts";
 import type { TokenMatch, Tokens } from "../../token-store/index.ts";
 import type { PicoServerConfig } from "../config.ts";
@@ -36,7 +36,6 @@ interface AdmissionOptions {
   readonly tokens: Tokens;
   readonly limiter: Limiter;
   readonly config: () => PicoServerConfig;
-  readonly log: Log;
   /** True while the service is started, not stopping, and has its tokens. */
   readonly isOpen: () => boolean;
   /**
@@ -46,22 +45,6 @@ interface AdmissionOptions {
   readonly isStoreAway: () => boolean;
   /** The `Retry-After` of clients that connect while the service stops. */
   readonly retryAfterSeconds: () => number | undefined;
-}
-
-/** Returns the first failure as a value and writes no response. */
-export interface AdmissionControl {
-  /** @returns The rejection if the channel is off, starting, stopping or without a token. */
-  isServing(handshakeRequest: HandshakeRequest): Rejection | undefined;
-  allowsOrigin(handshakeRequest: HandshakeRequest): boolean;
-  admit(
-    handshakeRequest: HandshakeRequest,
-    credentials: OfferedCredentials,
-  ): Promise<Admission | Rejection>;
-  /** Call after each await: returns a rejection if the admission is no longer valid. */
-  expired(handshakeRequest: HandshakeRequest, admission: Admission): Rejection | undefined;
-  credentials(handshakeRequest: HandshakeRequest): OfferedCredentials;
-  /** True if the channels have a listener apart from the dashboard. */
-  hasOwnListener(): boolean;
 }
 
 interface OfferedMatch extends TokenMatch {
@@ -107,7 +90,8 @@ function distinctTokens(offered: OfferedCredentials["tokens"]): OfferedToken[] {
   return distinct;
 }
 
-class ChannelAdmissionControl implements AdmissionControl {
+/** Returns the first failure as a value and writes no response. */
+export class AdmissionControl {
   private readonly options: AdmissionOptions;
   /** Listeners cannot change after start, so the result is cached. */
   private isApart: boolean | undefined;
@@ -116,6 +100,7 @@ class ChannelAdmissionControl implements AdmissionControl {
     this.options = options;
   }
 
+  /** True if the channels have a listener apart from the dashboard. */
   hasOwnListener(): boolean {
     if (this.isApart !== undefined) return this.isApart;
     const { http, isOpen } = this.options;
@@ -128,7 +113,8 @@ class ChannelAdmissionControl implements AdmissionControl {
     return readCredentials(handshakeRequest, this.options.config().allow_token_query);
   }
 
-  isServing(_handshakeRequest: HandshakeRequest): Rejection | undefined {
+  /** @returns The rejection if the channel is off, starting, stopping or without a token. */
+  isServing(): Rejection | undefined {
     const { config, isOpen, tokens } = this.options;
     if (!config().enabled) return { code: "not_found" };
     if (!isOpen()) {
@@ -151,12 +137,10 @@ class ChannelAdmissionControl implements AdmissionControl {
     return isOriginAllowed(config().allow_origins, origin, self);
   }
 
-  expired(
-    handshakeRequest: HandshakeRequest,
-    { identity, isCurrent }: Admission,
-  ): Rejection | undefined {
+  /** Call after each await: returns a rejection if the admission is no longer valid. */
+  expired({ identity, isCurrent }: Admission): Rejection | undefined {
     return (
-      this.isServing(handshakeRequest) ??
+      this.isServing() ??
       (isCurrent() ? undefined : { code: identity ? "token_missing" : "token_mismatch" })
     );
   }
@@ -246,7 +230,7 @@ class ChannelAdmissionControl implements AdmissionControl {
     { kind, identity }: NonNullable<ReturnType<Http["identityOf"]>>,
     tokens: OfferedCredentials["tokens"],
   ): Admission {
-    const { http, log } = this.options;
+    const { http } = this.options;
     const kinds = new Set([kind]);
     const isCurrent = (): boolean => http.identityOf(request, kinds)?.identity.id === identity.id;
     const [first] = tokens;
@@ -258,7 +242,7 @@ class ChannelAdmissionControl implements AdmissionControl {
       method: first?.method ?? "dashboard",
       version: undefined,
       identity,
-      ...toPerson(kind, identity, log),
+      ...toPerson(kind, identity),
       echo: echo?.echo,
       isCurrent,
     };
@@ -318,12 +302,9 @@ class ChannelAdmissionControl implements AdmissionControl {
 
   /** A method of its own, so that the `isCurrent` closure of a connection holds no token. */
   private toAdmission({ version, person, token: { method, echo } }: OfferedMatch): Admission {
-    const { tokens, log } = this.options;
+    const { tokens } = this.options;
     const isCurrent = (): boolean => tokens.info("pico").version === version;
-    const { sender, scope } = person ? toTokenPerson(person, log) : tokenHolder;
+    const { sender, scope } = person ? toTokenPerson(person) : tokenHolder;
     return { method, version, identity: undefined, sender, scope, echo, isCurrent };
   }
 }
-
-export const createAdmissionControl = (options: AdmissionOptions): AdmissionControl =>
-  new ChannelAdmissionControl(options);

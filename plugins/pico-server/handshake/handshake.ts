@@ -117,7 +117,7 @@ async function admit(
   { admissionControl, sessionGuard, newId }: HandshakeOptions,
   handshakeRequest: HandshakeRequest,
 ): Promise<VerifiedRequest | Rejection> {
-  const closed = admissionControl.isServing(handshakeRequest);
+  const closed = admissionControl.isServing();
   if (closed) return closed;
   const { request, params } = handshakeRequest;
   if (request.method !== "GET") return { code: "method_not_allowed", allow: "GET, HEAD, OPTIONS" };
@@ -149,8 +149,7 @@ export function createHandshake(
     { admission, credentials }: VerifiedRequest,
   ): Rejection | undefined {
     const failed =
-      checkProtocol(handshakeRequest, credentials) ??
-      admissionControl.expired(handshakeRequest, admission);
+      checkProtocol(handshakeRequest, credentials) ?? admissionControl.expired(admission);
     if (failed) return failed;
     const { conn } = readExtension(handshakeRequest.params);
     const hasFreeSlot = connections.count() < config().max_connections;

@@ -1,8 +1,9 @@
 // Finds the person of a request and the sessions that they may use.
-import type { Log } from "../../../kernel/index.ts";
+import { isSessionId } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import type { Identity } from "../../http/index.ts";
 import type { TokenPerson } from "../../token-store/index.ts";
+import type { SessionGuard } from "../session/session-guard.ts";
 import { createSessionScope, type SessionScope } from "../session/session-scope.ts";
 import type { Rejection } from "./rejection.ts";
 
@@ -22,17 +23,17 @@ export const knowsToken = ({ sender }: Person): boolean => sender === tokenHolde
 const dashboardOwner: Person = { sender: { id: "owner" }, scope: undefined };
 
 /** The person of a token that the check of a host knows: their own sessions only. */
-export const toTokenPerson = ({ id, name }: TokenPerson, log: Log): Person => ({
+export const toTokenPerson = ({ id, name }: TokenPerson): Person => ({
   sender: { id: `host:${id}`, ...(name !== undefined && { name }) },
-  scope: createSessionScope(id, "own", log),
+  scope: createSessionScope(id, "own"),
 });
 
 /** @param kind - `session` for a sign-in of the dashboard; otherwise the host named the person. */
-export function toPerson(kind: string, { id, name, sessions }: Identity, log: Log): Person {
+export function toPerson(kind: string, { id, name, sessions }: Identity): Person {
   if (kind === "session") return dashboardOwner;
   return {
     sender: { id: `host:${id}`, ...(name !== undefined && { name }) },
-    scope: createSessionScope(id, sessions ?? "own", log),
+    scope: createSessionScope(id, sessions ?? "own"),
   };
 }
 
@@ -57,3 +58,20 @@ export const sessionForbidden = ({ sender }: Person): Rejection => ({
   code: "session_forbidden",
   user: sender.id,
 });
+
+const missingSession = "The URL has no session id. Add ?session_id=NAME.";
+
+/** @returns The session that the URL of a request names, or the reason to reject it. */
+export async function sessionOfUrl(
+  params: URLSearchParams,
+  person: Person,
+  newId: () => string,
+  sessionGuard: Pick<SessionGuard, "check">,
+): Promise<string | Rejection> {
+  const [name = "", ...more] = params.getAll("session_id");
+  if (name === "") return { code: "invalid_session_id", message: missingSession };
+  if (more.length > 0 || !isSessionId(name)) return { code: "invalid_session_id" };
+  const session = resolveSession(person, name, newId);
+  if (session === undefined) return sessionForbidden(person);
+  return (await sessionGuard.check(session, knowsToken(person))) ?? session;
+}

@@ -17,7 +17,7 @@ import { recentlySuspended, recheckMs, unscheduled } from "../connection/livenes
 import { Outbox, type OutboxOwner } from "../connection/outbox.ts";
 import type { ConnectionInfo, Peer, Traffic } from "../connection/registry.ts";
 import { createResponseSink } from "../connection/sink.ts";
-import { encodeGrowth, frameTypeOf, memoizeLast } from "../frame-encoding.ts";
+import { encodeGrowth, frameTypeOf, memoizeLast, placeholderText } from "../frame-encoding.ts";
 import type { Features } from "../session/features.ts";
 import { SentTexts } from "../session/sent-texts.ts";
 import type { Admission } from "../handshake/admission.ts";
@@ -25,7 +25,6 @@ import { ByteCounter, countResume } from "../metrics.ts";
 import { helloFrames, retryBounds } from "../session/hello.ts";
 import type { Cursor, SequencedEntry } from "../../conversations/index.ts";
 import { SessionReader, type ReaderListener, type StreamStart } from "../session/subscriptions.ts";
-import { placeholderText } from "../session/turn-placeholder.ts";
 import { openEventStream, retryLargeSeconds } from "../../http/kit.ts";
 
 interface EventStreamOptions {
@@ -62,7 +61,8 @@ const keepAliveComment = Buffer.from(":\n\n");
 /** Milliseconds that a client has to end the response before its socket is destroyed. */
 const closeGraceMs = 1_000;
 
-class EventStream implements Peer, OutboxOwner, ReaderListener {
+/** The response headers are sent before the constructor returns. */
+export class EventStream implements Peer, OutboxOwner, ReaderListener {
   readonly id: string;
   readonly tokenVersion: number | undefined;
   readonly sender: Sender;
@@ -108,17 +108,13 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     this.reader = new SessionReader(context.sessions, session, this);
     response.on("close", () => this.onClose());
     this.stopSignOutWatch = admission.identity?.onEnd(() => this.close("session_ended"));
+    const { turns, ends } = features;
+    const running = ends ? () => context.delivery.running(session) : undefined;
+    this.reader.start({ after, resumes: true, turns, ends, running });
   }
 
   get knowsRunning(): boolean {
     return this.features.ends;
-  }
-
-  start(): void {
-    const { features, session, context } = this;
-    const { turns, ends } = features;
-    const running = ends ? () => context.delivery.running(session) : undefined;
-    this.reader.start({ after: this.after, resumes: true, turns, ends, running });
   }
 
   close(name: CloseName, retryMs?: number): void {
@@ -251,11 +247,4 @@ class EventStream implements Peer, OutboxOwner, ReaderListener {
     const outcome = this.outcome ?? byClient;
     this.context.registry.closed(this, { connection, session, ...outcome });
   }
-}
-
-/** Starts the event stream. The response headers are sent before this function returns. */
-export function createEventStream(context: ConnectionContext, options: EventStreamOptions): Peer {
-  const stream = new EventStream(context, options);
-  stream.start();
-  return stream;
 }

@@ -7,7 +7,7 @@ import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import { answerUsage } from "../session/channel-adapter.ts";
-import { toFailureCode } from "../session/mapping.ts";
+import { toFailureCode } from "../session/channel-adapter.ts";
 import type { JsonResponse } from "./post-message.ts";
 
 /** Requests in progress. The store reads one after the other, and writes in between. */

@@ -1,11 +1,11 @@
 // Serves POST /pico/media and GET /pico/media/ID: files of a session.
 import type { ServerResponse } from "node:http";
 import { codeOf } from "../../../kernel/index.ts";
-import { isSessionId, messageErrors } from "../../../lib/pico-wire/index.ts";
+import { messageErrors } from "../../../lib/pico-wire/index.ts";
 import type { Http } from "../../http/index.ts";
 import type { MediaFiles, StoredFile } from "../../media/index.ts";
 import type { Admission, AdmissionControl } from "../handshake/admission.ts";
-import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
+import { sessionOfUrl } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import type { RuntimeContext } from "../connection/context.ts";
@@ -31,7 +31,6 @@ const exposedHeaders = {
     "Accept-Ranges, Content-Disposition, Content-Range, ETag, Retry-After, WWW-Authenticate",
 };
 const notFound: Rejection = { code: "not_found" };
-const missingSession = "The URL has no session id. Add ?session_id=NAME.";
 
 /** Errors of the media service, as codes of the channel. */
 const codes: Readonly<Record<string, Rejection["code"]>> = {
@@ -68,14 +67,16 @@ export class MediaRoutes {
     handshakeRequest: HandshakeRequest,
     admission: Admission,
   ): Promise<JsonResponse | Rejection | undefined> {
-    const { media, isWithinRate, runtime } = this.options;
+    const { media, isWithinRate, runtime, access } = this.options;
+    const { admissionControl } = access;
     if (!media) return notFound;
-    const { request, peer } = handshakeRequest;
+    const { request, peer, params } = handshakeRequest;
     if (!isWithinRate(peer.key, runtime.clock.now()))
       return { code: "rate_limited", message: messageErrors.rate_limited.message };
-    const session = await this.sessionOf(handshakeRequest, admission);
+    const { newId } = runtime;
+    const session = await sessionOfUrl(params, admission, newId, access.sessionGuard);
     if (typeof session !== "string") return session;
-    const isCurrent = (): boolean => this.expired(handshakeRequest, admission) === undefined;
+    const isCurrent = (): boolean => admissionControl.expired(admission) === undefined;
     try {
       const file = await media.receive(request, {
         address: { channel: "pico", session },
@@ -86,7 +87,7 @@ export class MediaRoutes {
       return { status: 201, body: media.view(file, this.options.http.url(mediaPath(file.id))) };
     } catch (error) {
       if (codeOf(error) === "upload_incomplete") return undefined;
-      return this.expired(handshakeRequest, admission) ?? this.toRejection(error);
+      return admissionControl.expired(admission) ?? this.toRejection(error);
     }
   }
 
@@ -110,24 +111,6 @@ export class MediaRoutes {
     } catch (error) {
       return this.toRejection(error);
     }
-  }
-
-  private async sessionOf(
-    { params }: HandshakeRequest,
-    admission: Admission,
-  ): Promise<string | Rejection> {
-    const [name = "", ...more] = params.getAll("session_id");
-    if (name === "") return { code: "invalid_session_id", message: missingSession };
-    if (more.length > 0 || !isSessionId(name)) return { code: "invalid_session_id" };
-    const { access, runtime } = this.options;
-    const session = resolveSession(admission, name, runtime.newId);
-    if (session === undefined) return sessionForbidden(admission);
-    const rejection = await access.sessionGuard.check(session, admission.version !== undefined);
-    return rejection ?? session;
-  }
-
-  private expired(handshakeRequest: HandshakeRequest, admission: Admission) {
-    return this.options.access.admissionControl.expired(handshakeRequest, admission);
   }
 
   private toRejection(error: unknown): Rejection {

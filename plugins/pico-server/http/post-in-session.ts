@@ -1,19 +1,28 @@
-// The steps of requests about a session: rate, body, access, and the session that they name.
-import { WireError, messageErrors } from "../../../lib/pico-wire/index.ts";
+// POST /pico/stop and /pico/answer: short requests about a session, without a WebSocket.
+import {
+  WireError,
+  decodeAnswerRequest,
+  decodeStopRequest,
+  messageErrors,
+  type QuestionAck,
+} from "../../../lib/pico-wire/index.ts";
+import type { ChannelHandle } from "../../channels/index.ts";
 import type { Admission } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
-import type { AccessContext, JsonResponse, PostMessageOptions } from "./post-message.ts";
-import { readBody } from "./read-body.ts";
+import { answerQuestion, viaOf } from "../session/answers.ts";
+import { toStoppedMessages } from "../session/channel-adapter.ts";
+import { readBody, type JsonResponse, type PostMessageOptions } from "./post-message.ts";
 
-export interface PostOptions extends Pick<PostMessageOptions, "isWithinRate" | "runtime"> {
-  readonly access: AccessContext<{
-    expired(request: HandshakeRequest, admission: Admission): Rejection | undefined;
-  }>;
+export interface SessionPostOptions extends Pick<
+  PostMessageOptions,
+  "isWithinRate" | "runtime" | "access"
+> {
+  readonly delivery: Pick<ChannelHandle, "stop" | "answer">;
 }
 
-export type PostHandler = (
+type PostHandler = (
   handshakeRequest: HandshakeRequest,
   admission: Admission,
 ) => Promise<JsonResponse | Rejection | undefined>;
@@ -28,8 +37,8 @@ interface SessionAction<T> {
 
 const missingSession = 'The body has no session id. Add "session_id".';
 
-export function postInSession<T extends { readonly session_id?: string | undefined }>(
-  { runtime: { clock, newId }, access, isWithinRate }: PostOptions,
+function postInSession<T extends { readonly session_id?: string | undefined }>(
+  { runtime: { clock, newId }, access, isWithinRate }: SessionPostOptions,
   { maxBodyBytes, decode, act }: SessionAction<T>,
 ): PostHandler {
   return async (handshakeRequest, admission) => {
@@ -38,7 +47,7 @@ export function postInSession<T extends { readonly session_id?: string | undefin
       return { code: "rate_limited", message: messageErrors.rate_limited.message };
     const body = await readBody(request, { maxBytes: maxBodyBytes, clock, reserve: () => true });
     if (body === undefined || "code" in body) return body;
-    const expired = access.admissionControl.expired(handshakeRequest, admission);
+    const expired = access.admissionControl.expired(admission);
     if (expired) return expired;
     try {
       const decoded = decode(body);
@@ -53,3 +62,62 @@ export function postInSession<T extends { readonly session_id?: string | undefin
     }
   };
 }
+
+/** Two ids of 256 bytes fit, even if each byte is escaped. */
+const maxStopBytes = 8 * 1024;
+
+export const createStopHandler = (options: SessionPostOptions): PostHandler =>
+  postInSession(options, {
+    maxBodyBytes: maxStopBytes,
+    decode: decodeStopRequest,
+    async act(session, { request_id: id }, { sender }) {
+      const stopped = toStoppedMessages(await options.delivery.stop(session, id, sender));
+      return { status: 200, body: { stopped } };
+    },
+  });
+
+/** The values of a form: 20 texts of 4 KiB, even if many characters are escaped. */
+const maxAnswerBytes = 128 * 1024;
+
+/** Status and `error` of each effect. */
+const responses: Readonly<Record<string, readonly [status: number, error?: string]>> = {
+  settled: [200],
+  already: [409, "already_settled"],
+  unknown: [404, "unknown_question"],
+  invalid: [422, "invalid_answer"],
+  forbidden: [403, "answer_forbidden"],
+  failed: [503, "not_stored"],
+};
+const sentences: Readonly<Record<string, string>> = {
+  already_settled: "Another answer came first.",
+  unknown_question: "The session has no such question. It may be from before a restart.",
+};
+
+/** @returns The response for the effect of an answer. */
+export function toAnswerResponse({
+  status,
+  settled,
+  problem,
+}: Omit<QuestionAck, "message_id">): JsonResponse {
+  const [code, error] = responses[status] ?? [500, "internal"];
+  return {
+    status: code,
+    body: {
+      ...(error !== undefined && { error, message: problem ?? sentences[error] }),
+      status,
+      ...(settled && { settled }),
+    },
+  };
+}
+
+export const createAnswerHandler = (options: SessionPostOptions): PostHandler =>
+  postInSession(options, {
+    maxBodyBytes: maxAnswerBytes,
+    decode: decodeAnswerRequest,
+    async act(session, { session_id: _, ...answer }, { sender, method }) {
+      const { runtime, delivery } = options;
+      const answerer = { sender, via: viaOf(method) };
+      const settings = { answer: delivery.answer, config: runtime.config };
+      return toAnswerResponse(await answerQuestion(settings, session, answer, answerer));
+    },
+  });

@@ -1,5 +1,5 @@
 // POST /pico/messages: delivers one message and, with ?wait=, responds with the replies to it.
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   WireError,
   decodeRequest,
@@ -16,12 +16,12 @@ import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
 import { tokenSessionMessage, type SessionGuard } from "../session/session-guard.ts";
-import { toChannelMedia, toMessageError } from "../session/mapping.ts";
+import { toChannelMedia, toMessageError } from "../session/channel-adapter.ts";
 import type { FoundFiles, MessageFiles } from "../session/message-files.ts";
 import type { SessionLog } from "../../conversations/index.ts";
+import { bodyType, readBody as readBytes, type BodyOptions } from "../../http/kit.ts";
 import type { BodyMemory } from "./body-memory.ts";
-import { readBody } from "./read-body.ts";
-import { maxWaitSeconds, readWait, waitForReply } from "./wait-for-reply.ts";
+import { maxWaitSeconds, readWait, ReplyWaiter } from "./wait-for-reply.ts";
 
 export interface JsonResponse {
   readonly status: number;
@@ -59,6 +59,19 @@ export interface PostMessageOptions {
   readonly ends: Pick<RecentEnds, "watch">;
 }
 
+const busyMessage = "Too many messages wait for the application. Try again shortly.";
+
+/** @returns The body, the reason to reject it, or undefined if the client closed the connection. */
+export async function readBody(
+  request: IncomingMessage,
+  options: BodyOptions,
+): Promise<Buffer | Rejection | undefined> {
+  if (bodyType(request) !== "application/json") return { code: "unsupported_media_type" };
+  const body = await readBytes(request, options);
+  if (typeof body !== "string") return body;
+  return body === "busy" ? { code: body, message: busyMessage } : { code: body };
+}
+
 type DeliveryStatus = "accepted" | "duplicate";
 
 /** The wait for replies, at most `seconds` long. */
@@ -76,13 +89,7 @@ interface MessageIds {
   readonly skipped?: readonly SkippedAttachment[];
 }
 
-type PostHandler = (
-  handshakeRequest: HandshakeRequest,
-  response: ServerResponse,
-  admission: Admission,
-) => Promise<JsonResponse | Rejection | undefined>;
-
-class MessagePoster {
+export class MessagePoster {
   private readonly options: PostMessageOptions;
 
   constructor(options: PostMessageOptions) {
@@ -116,14 +123,14 @@ class MessagePoster {
       });
       memory.arrived();
       if (body === undefined || "code" in body) return body;
-      const expired = admissionControl.expired(handshakeRequest, admission);
+      const expired = admissionControl.expired(admission);
       if (expired) return expired;
       const message = decodeRequest(body);
       const session = resolveSession(admission, message.session_id, newId);
       if (session === undefined) return sessionForbidden(admission);
       const rejection =
         (await this.checkSession(message, session, knowsToken(admission))) ??
-        admissionControl.expired(handshakeRequest, admission);
+        admissionControl.expired(admission);
       if (rejection) return rejection;
       const { replaces } = message.payload;
       if (replaces !== undefined && !(await this.options.sessions.hasTurn(session, replaces)))
@@ -194,7 +201,7 @@ class MessagePoster {
   ): Promise<JsonResponse | Rejection> {
     const { connections, sessions, ends, runtime, delivery } = this.options;
     const { clock, newId } = runtime;
-    const pending = waitForReply(
+    const pending = new ReplyWaiter(
       { sessions, ends, clock, isBusy: delivery.isBusy },
       {
         response,
@@ -235,10 +242,4 @@ class MessagePoster {
       this.options.runtime.log.error({ err: error }, "Posted message could not be processed");
     return rejection;
   }
-}
-
-export function createPostHandler(options: PostMessageOptions): PostHandler {
-  const poster = new MessagePoster(options);
-  return (handshakeRequest, response, admission) =>
-    poster.post(handshakeRequest, response, admission);
 }

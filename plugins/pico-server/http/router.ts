@@ -1,7 +1,7 @@
 // Routes plain HTTP requests under /pico: the probe, posted messages and event streams.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Release } from "../../../kernel/index.ts";
-import { isSessionId, limits, parseCursor, type Cursor } from "../../../lib/pico-wire/index.ts";
+import { limits, parseCursor, type Cursor } from "../../../lib/pico-wire/index.ts";
 import type { Http } from "../../http/index.ts";
 import { detachString } from "../connection/registry.ts";
 import {
@@ -10,21 +10,24 @@ import {
   type Admission,
   type AdmissionControl,
 } from "../handshake/admission.ts";
-import { knowsToken, resolveSession, sessionForbidden } from "../handshake/identity.ts";
+import { sessionOfUrl } from "../handshake/identity.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
 import { createHistoryHandler, type HistoryOptions } from "./history.ts";
-import { createKeyedBuckets, messageRateOf } from "../connection/rate-limit.ts";
+import { createKeyedBuckets } from "../connection/rate-limit.ts";
 import { readFeatures, type Features } from "../session/features.ts";
 import {
-  createPostHandler,
+  MessagePoster,
   type AccessContext,
   type JsonResponse,
   type PostMessageOptions,
 } from "./post-message.ts";
-import { createAnswerHandler, type AnswerOptions } from "./post-answer.ts";
-import { createStopHandler, type StopOptions } from "./post-stop.ts";
+import {
+  createAnswerHandler,
+  createStopHandler,
+  type SessionPostOptions,
+} from "./post-in-session.ts";
 import { fileIdOf, MediaRoutes } from "./media.ts";
 import type { MediaFiles } from "../../media/index.ts";
 import { retryLargeSeconds, sendJson, sendLargeJson } from "../../http/kit.ts";
@@ -49,9 +52,7 @@ export interface EventStreamRequest {
 
 interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
   readonly http: Http;
-  readonly delivery: PostMessageOptions["delivery"] &
-    StopOptions["delivery"] &
-    AnswerOptions["delivery"];
+  readonly delivery: PostMessageOptions["delivery"] & SessionPostOptions["delivery"];
   readonly access: AccessContext<AdmissionControl>;
   readonly conversations: HistoryOptions["conversations"];
   readonly ends: Pick<RecentEnds, "watch" | "recent">;
@@ -73,7 +74,6 @@ const unreadRejection: Rejection = {
   message: "Too many large responses are unread. Try again shortly.",
   retryAfterSeconds: retryLargeSeconds,
 };
-const missingSessionMessage = "The URL has no session id. Add ?session_id=NAME.";
 const missingUpgradeMessage =
   "The Upgrade header is missing. A proxy in front of Doorward probably removed it.";
 const malformedEventIdMessage = "Last-Event-ID must be EPOCH:SEQ, the id of an event.";
@@ -109,9 +109,10 @@ const lostUpgrade = (request: IncomingMessage, { code }: Rejection): Rejection |
     ? { code: "upgrade_required", message: missingUpgradeMessage }
     : undefined;
 
-class PicoRouter {
+/** Handles the probe, posted messages and event streams, and rejects all other requests. */
+export class PicoRouter {
   private readonly options: RouterOptions;
-  private readonly post: ReturnType<typeof createPostHandler>;
+  private readonly poster: MessagePoster;
   private readonly history: ReturnType<typeof createHistoryHandler>;
   private readonly stop: ReturnType<typeof createStopHandler>;
   private readonly media: MediaRoutes;
@@ -120,8 +121,8 @@ class PicoRouter {
   constructor(options: RouterOptions) {
     this.options = options;
     const { conversations, runtime } = options;
-    const isWithinRate = createKeyedBuckets(messageRateOf(runtime.config));
-    this.post = createPostHandler({ ...options, isWithinRate });
+    const isWithinRate = createKeyedBuckets(runtime.config);
+    this.poster = new MessagePoster({ ...options, isWithinRate });
     this.stop = createStopHandler({ ...options, isWithinRate });
     this.media = new MediaRoutes({ ...options, isWithinRate });
     this.answer = createAnswerHandler({ ...options, isWithinRate });
@@ -139,7 +140,7 @@ class PicoRouter {
     });
     if (result === undefined || response.destroyed) return;
     if (!("stream" in result)) return this.respond(handshakeRequest, response, result, cors);
-    const rejection = this.checkStream(handshakeRequest, result.admission);
+    const rejection = this.checkStream(result.admission);
     if (rejection) return this.respond(handshakeRequest, response, rejection, cors);
     const hold = (bytes: number): Release | undefined => http.holdResponse(response, bytes);
     const stream = { ...result.stream, hold };
@@ -155,7 +156,7 @@ class PicoRouter {
     const { path, request } = handshakeRequest;
     const file = fileIdOf(path);
     const methods = file === undefined ? allowedMethods[path] : fileMethods;
-    const closed = admissionControl.isServing(handshakeRequest);
+    const closed = admissionControl.isServing();
     if (!methods || closed?.code === "not_found") return { code: "not_found" };
     if (request.method === "OPTIONS") return { status: 204, body: {} };
     if (closed) return closed;
@@ -164,7 +165,7 @@ class PicoRouter {
     const credentials = admissionControl.credentials(handshakeRequest);
     const admission = await admissionControl.admit(handshakeRequest, credentials);
     if (isRejection(admission)) return lostUpgrade(request, admission) ?? admission;
-    const expired = admissionControl.expired(handshakeRequest, admission);
+    const expired = admissionControl.expired(admission);
     if (expired) return expired;
     if (path === "/pico/ws") return { code: "upgrade_required" };
     if (isHandshake(request)) return { code: "upgrade_required", message: missingUpgradeMessage };
@@ -175,7 +176,9 @@ class PicoRouter {
     if (path === "/pico/events") return this.requestStream(handshakeRequest, admission);
     if (path === "/pico/stop") return this.stop(handshakeRequest, admission);
     if (path === "/pico/answer") return this.answer(handshakeRequest, admission);
-    return path === "/pico" ? this.describe() : this.post(handshakeRequest, response, admission);
+    return path === "/pico"
+      ? this.describe()
+      : this.poster.post(handshakeRequest, response, admission);
   }
 
   private describe(): JsonResponse {
@@ -210,14 +213,9 @@ class PicoRouter {
     { params, request }: HandshakeRequest,
     admission: Admission,
   ): Promise<AcceptedStream | Rejection> {
-    const [name = "", ...more] = params.getAll("session_id");
-    if (name === "") return { code: "invalid_session_id", message: missingSessionMessage };
-    if (more.length > 0 || !isSessionId(name)) return { code: "invalid_session_id" };
     const { access, runtime } = this.options;
-    const session = resolveSession(admission, name, runtime.newId);
-    if (session === undefined) return sessionForbidden(admission);
-    const rejection = await access.sessionGuard.check(session, knowsToken(admission));
-    if (rejection) return rejection;
+    const session = await sessionOfUrl(params, admission, runtime.newId, access.sessionGuard);
+    if (typeof session !== "string") return session;
     const lastId = request.headers["last-event-id"];
     const after = typeof lastId === "string" && lastId !== "" ? parseCursor(lastId) : undefined;
     if (lastId && !after) return { code: "bad_handshake", message: malformedEventIdMessage };
@@ -227,14 +225,11 @@ class PicoRouter {
   }
 
   /** The caller opens the stream in the same turn, so no other request can take the free slot. */
-  private checkStream(
-    handshakeRequest: HandshakeRequest,
-    admission: Admission,
-  ): Rejection | undefined {
+  private checkStream(admission: Admission): Rejection | undefined {
     const { access, connections, runtime } = this.options;
     const hasFreeSlot = connections.count() < runtime.config().max_connections;
     return (
-      access.admissionControl.expired(handshakeRequest, admission) ??
+      access.admissionControl.expired(admission) ??
       (hasFreeSlot ? undefined : { code: "too_many_connections" })
     );
   }
@@ -264,12 +259,4 @@ class PicoRouter {
     response.writeHead(204, { ...cors, ...preflight });
     response.end();
   }
-}
-
-/** Handles the probe, posted messages and event streams, and rejects all other requests. */
-export function createRouter(
-  options: RouterOptions,
-): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  const router = new PicoRouter(options);
-  return (request, response) => router.handle(request, response);
 }

@@ -58,22 +58,6 @@ type PendingQuestion = Pick<ServerMessage, "message_id" | "content"> & WireQuest
 /** `closed`: the client or the server closed the connection. */
 type WaitEnd = "timed_out" | "closed" | "asked";
 
-interface PendingReply {
-  readonly peer: Peer;
-  /**
-   * A promise until replies can be received. It rejects if the session log cannot be read.
-   */
-  readonly subscribed: Awaitable<void>;
-  /**
-   * Resolves when the answer or the wait has ended, or a question is open. A completed answer
-   * without a reply may still receive one. Thoughts and tool calls do not count as a reply.
-   */
-  replies(): Promise<CollectedReplies>;
-  /** `asked`: the answer waits for a person, so the application accepts the message later. */
-  readonly ended: Promise<WaitEnd>;
-  stop(): void;
-}
-
 type ReplyFrame =
   | { readonly type: "message.create" | "message.update"; readonly payload: ServerMessage }
   | { readonly type: "message.delete"; readonly payload: Pick<ServerMessage, "message_id"> };
@@ -130,9 +114,12 @@ class ReplyCollector {
   }
 }
 
-class ReplyWaiter implements PendingReply, Subscriber {
+/** Subscribes to the session immediately. The caller must call `stop`. */
+export class ReplyWaiter implements Subscriber {
   readonly peer: Peer;
+  /** `asked`: the answer waits for a person, so the application accepts the message later. */
   readonly ended: Promise<WaitEnd>;
+  /** A promise until replies can be received. It rejects if the session log cannot be read. */
   readonly subscribed: Awaitable<void>;
   private readonly context: ReplyWaitContext;
   private readonly options: ReplyWaitOptions;
@@ -179,6 +166,10 @@ class ReplyWaiter implements PendingReply, Subscriber {
     if (this.collector.isComplete()) this.onComplete();
   }
 
+  /**
+   * Resolves when the answer or the wait has ended, or a question is open. A completed answer
+   * without a reply may still receive one. Thoughts and tool calls do not count as a reply.
+   */
   async replies(): Promise<CollectedReplies> {
     const complete = new Promise<void>((resolve) => void (this.onComplete = resolve));
     if (!this.collector.isComplete()) await Promise.race([complete, this.ended]);
@@ -233,7 +224,3 @@ class ReplyWaiter implements PendingReply, Subscriber {
     };
   }
 }
-
-/** Subscribes to the session immediately. The caller must call `stop`. */
-export const waitForReply = (context: ReplyWaitContext, options: ReplyWaitOptions): PendingReply =>
-  new ReplyWaiter(context, options);

@@ -1,11 +1,11 @@
 // Answers of clients to questions of the application.
 import { codeOf } from "../../../kernel/index.ts";
 import { isId, type AnswerPayload, type QuestionAck } from "../../../lib/pico-wire/index.ts";
-import type { ChannelHandle, QuestionVia, Sender } from "../../channels/index.ts";
+import type { ChannelHandle, QuestionAnswer, QuestionVia, Sender } from "../../channels/index.ts";
+import { defined } from "../../../lib/util.ts";
 import type { PicoServerConfig } from "../config.ts";
 import type { Admission } from "../handshake/admission.ts";
-import { toMessageError } from "./mapping.ts";
-import { toAnswer } from "./question-mapping.ts";
+import { toMessageError } from "./channel-adapter.ts";
 
 /** The person of an answer, and its origin. */
 interface Answerer {
@@ -31,6 +31,10 @@ function whyForbidden(
   if (via === undefined) return forbidden.query;
   return answers === "owner" && via !== "dashboard" ? forbidden.owner : undefined;
 }
+
+/** @returns The answer of a client, without the id of the question. */
+const toAnswer = ({ option, options, values, text, dismiss }: AnswerPayload): QuestionAnswer =>
+  defined({ option, options, values, text, dismiss }) as QuestionAnswer;
 
 interface AnswerOptions {
   readonly answer: ChannelHandle["answer"];

@@ -2,17 +2,10 @@
 // ids of open connections that a later rotation turns into tokens.
 import { codeOf } from "../../../kernel/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
-import { WireError, type ClientFrame } from "../../../lib/pico-wire/index.ts";
 import type { Peer } from "../connection/registry.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 
 export const tokenSessionMessage = "session_id must not be a token. Choose another id.";
-
-/** Contains the request id, but not the session id, because that is a token. */
-export function tokenSessionError({ id }: ClientFrame): WireError {
-  const error = new WireError("invalid_message", tokenSessionMessage);
-  return id === undefined ? error : Object.assign(error, { requestId: id });
-}
 
 /**
  * Shorter tokens are not compared: a client could guess them here, past the limiter. The exception
@@ -20,37 +13,36 @@ export function tokenSessionError({ id }: ClientFrame): WireError {
  */
 const minUnguessableLength = 43;
 
-export interface SessionGuard {
+export class SessionGuard {
+  private readonly tokens: Pick<Tokens, "names" | "match">;
+
+  constructor(tokens: Pick<Tokens, "names" | "match">) {
+    this.tokens = tokens;
+  }
+
   /**
-   * Compares in constant time. Rejects with the errors of `Tokens.verify`.
+   * Compares in constant time. Rejects with the errors of `Tokens.verify`. Needs no `this`.
    *
    * @param knowsToken - False for a client that a sign-in authenticated. @defaultValue `true`
    */
-  isToken(session: string, knowsToken?: boolean): Promise<boolean>;
-  /** @returns The reason to reject a request with this session id, if any. */
-  check(session: string, knowsToken: boolean): Promise<Rejection | undefined>;
-}
-
-export function createSessionGuard(tokens: Pick<Tokens, "names" | "match">): SessionGuard {
-  async function isToken(session: string, knowsToken = true): Promise<boolean> {
+  readonly isToken = async (session: string, knowsToken = true): Promise<boolean> => {
+    const { tokens } = this;
     const isShort = session.trim().length < minUnguessableLength;
     const names = isShort ? (knowsToken ? ["pico"] : []) : tokens.names();
     const matches = await Promise.all(names.map((name) => tokens.match(name, session)));
     return matches.some((match) => match !== false);
-  }
-
-  return {
-    isToken,
-    async check(session, knowsToken) {
-      try {
-        if (!(await isToken(session, knowsToken))) return undefined;
-        return { code: "invalid_session_id", message: tokenSessionMessage };
-      } catch (error) {
-        if (codeOf(error) === "store_unavailable") return { code: "store_unavailable" };
-        throw error;
-      }
-    },
   };
+
+  /** @returns The reason to reject a request with this session id, if any. */
+  async check(session: string, knowsToken: boolean): Promise<Rejection | undefined> {
+    try {
+      if (!(await this.isToken(session, knowsToken))) return undefined;
+      return { code: "invalid_session_id", message: tokenSessionMessage };
+    } catch (error) {
+      if (codeOf(error) === "store_unavailable") return { code: "store_unavailable" };
+      throw error;
+    }
+  }
 }
 
 const redactedSession = "[redacted]";

@@ -1,11 +1,5 @@
 // Limits the sessions that one person may use.
-import type { Log } from "../../../kernel/index.ts";
-import {
-  isSessionId,
-  messageErrors,
-  WireError,
-  type ClientFrame,
-} from "../../../lib/pico-wire/index.ts";
+import { isSessionId } from "../../../lib/pico-wire/index.ts";
 import type { SessionAccess } from "../../http/index.ts";
 
 /** The sessions of one person. A client without a scope may use every session. */
@@ -38,36 +32,16 @@ function createOwnScope(id: string): SessionScope {
   };
 }
 
-function createCheckedScope(mayUse: (session: string) => unknown, log: Log): SessionScope {
-  return {
-    resolve(session) {
-      try {
-        // a promise is truthy, so the comparison is strict
-        return mayUse(session) === true ? session : undefined;
-      } catch (error) {
-        log.error({ err: error }, "sessions() of identify failed: the session is rejected");
-        return undefined;
-      }
-    },
-  };
-}
+const createCheckedScope = (mayUse: (session: string) => unknown): SessionScope => ({
+  // a promise is truthy, so the comparison is strict
+  resolve: (session) => (mayUse(session) === true ? session : undefined),
+});
 
 /** @returns undefined if the person may use every session. */
-export function createSessionScope(
-  id: string,
-  access: SessionAccess,
-  log: Log,
-): SessionScope | undefined {
+export function createSessionScope(id: string, access: SessionAccess): SessionScope | undefined {
   if (access === "all") return undefined;
-  if (typeof access === "function") return createCheckedScope(access, log);
+  if (typeof access === "function") return createCheckedScope(access);
   if (access === "own") return createOwnScope(id);
   const names = new Set(access);
-  return createCheckedScope((session) => names.has(session), log);
+  return createCheckedScope((session) => names.has(session));
 }
-
-/** Rejects a frame. The text is the same whether or not the session exists. */
-export const sessionForbiddenError = ({ id, session_id }: ClientFrame): WireError =>
-  Object.assign(new WireError("session_forbidden", messageErrors.session_forbidden.message), {
-    ...(id !== undefined && { requestId: id }),
-    ...(session_id !== undefined && { sessionId: session_id }),
-  });

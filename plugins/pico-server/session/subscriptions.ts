@@ -1,6 +1,7 @@
 // Reads sessions from a cursor on, and manages the sessions of one connection.
 import {
   encodeGrowth,
+  encodePlaceholder,
   frameBytes,
   frameTypeOf,
   frameText,
@@ -12,7 +13,6 @@ import type { Awaitable } from "../../../kernel/index.ts";
 import type { RunningMessage } from "../../channels/index.ts";
 import type { Features } from "./features.ts";
 import { SentTexts } from "./sent-texts.ts";
-import { encodePlaceholder } from "./turn-placeholder.ts";
 import type {
   Cursor,
   JoinOptions,

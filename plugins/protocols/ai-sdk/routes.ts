@@ -1,5 +1,5 @@
 // Serves the addresses below /ai/chat: a message, its stream, its stop and the conversation.
-import { toAnswerResponse } from "../../pico-server/http/post-answer.ts";
+import { toAnswerResponse } from "../../pico-server/http/post-in-session.ts";
 import {
   downloadRoutes,
   answerQuestions,

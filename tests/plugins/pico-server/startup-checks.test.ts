@@ -1,8 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  missingDescriptors,
-  reservedDescriptors,
-} from "../../../plugins/pico-server/startup-checks.ts";
+import { missingDescriptors, reservedDescriptors } from "../../../plugins/pico-server/channel.ts";
 import { startPicoServer } from "../../support/pico-server-harness.ts";
 
 describe("missingDescriptors", () => {

@@ -5,7 +5,7 @@ import {
   FrameReader,
   type FrameListener,
   type ViolationCode,
-} from "../../../../plugins/pico-server/connection/frame-reader.ts";
+} from "../../../../plugins/pico-server/connection/web-socket.ts";
 import { fragmented, rawFrame } from "../raw-frames.ts";
 
 const maxPayload = 100_000;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  createMemoryBudget,
+  MemoryBudget,
   type BudgetMember,
 } from "../../../../plugins/pico-server/connection/memory-budget.ts";
 
@@ -24,7 +24,7 @@ const createMember = (): Recorded => {
 
 describe("MemoryBudget", () => {
   test("pauses the largest member until there is room", () => {
-    const budget = createMemoryBudget(() => 100);
+    const budget = new MemoryBudget(() => 100);
     const [small, large, other] = [createMember(), createMember(), createMember()];
     budget.grow(small, 10);
     budget.grow(large, 80);
@@ -40,7 +40,7 @@ describe("MemoryBudget", () => {
     const steps = fc.array(fc.tuple(fc.nat(4), fc.integer({ min: 1, max: 60 })), { maxLength: 60 });
     fc.assert(
       fc.property(steps, (all) => {
-        const budget = createMemoryBudget(() => 100);
+        const budget = new MemoryBudget(() => 100);
         const members = Array.from({ length: 5 }, createMember);
         const open: [number, number][] = [];
         for (const [index, bytes] of all) {
@@ -63,7 +63,7 @@ describe("MemoryBudget", () => {
   });
 
   test("lets only the largest unfinished message continue, then the next", () => {
-    const budget = createMemoryBudget(() => 100);
+    const budget = new MemoryBudget(() => 100);
     const [one, two, whole] = [createMember(), createMember(), createMember()];
     budget.arrive(one, 60);
     budget.arrive(two, 50);
@@ -98,7 +98,7 @@ describe("MemoryBudget", () => {
     const step = fc.tuple(fc.nat(4), fc.integer({ min: 1, max: 60 }), fc.boolean());
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
-        const budget = createMemoryBudget(() => 100);
+        const budget = new MemoryBudget(() => 100);
         const members = Array.from({ length: 5 }, createMember);
         const whole = [0, 0, 0, 0, 0];
         for (const [index, bytes, ends] of steps) {

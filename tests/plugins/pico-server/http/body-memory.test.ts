@@ -1,13 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createMemoryBudget } from "../../../../plugins/pico-server/connection/memory-budget.ts";
+import { MemoryBudget } from "../../../../plugins/pico-server/connection/memory-budget.ts";
 import { createBodyMemory } from "../../../../plugins/pico-server/http/body-memory.ts";
 
 const limit = 1_000_000;
-const create = () =>
-  createBodyMemory(
-    createMemoryBudget(() => limit),
-    () => limit,
-  );
+const create = () => createBodyMemory(new MemoryBudget(() => limit), () => limit);
 
 describe("createBodyMemory", () => {
   test("keeps room for short bodies while long ones are unfinished", () => {

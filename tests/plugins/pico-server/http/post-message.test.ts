@@ -3,11 +3,8 @@ import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
 import { SimulatedClock } from "xstate";
 import { describe, expect, test } from "vitest";
-import { readBody } from "../../../../plugins/pico-server/http/read-body.ts";
-import {
-  createMemoryBudget,
-  type MemoryBudget,
-} from "../../../../plugins/pico-server/connection/memory-budget.ts";
+import { readBody } from "../../../../plugins/pico-server/http/post-message.ts";
+import { MemoryBudget } from "../../../../plugins/pico-server/connection/memory-budget.ts";
 
 const KiB = 1024;
 
@@ -48,24 +45,24 @@ async function post(bytes: number, budget: MemoryBudget, maxBytes = 1024 * KiB):
 
 describe("readBody", () => {
   test("reserves memory budget for the bytes that arrive", async () => {
-    const budget = createMemoryBudget(() => 256 * KiB);
+    const budget = new MemoryBudget(() => 256 * KiB);
     expect(await post(200 * KiB, budget)).toBe(200 * KiB);
     expect(budget.reserve(57 * KiB)).toBe(false);
     expect(budget.reserve(56 * KiB)).toBe(true);
   });
 
   test("rejects a body without room in the memory budget", async () => {
-    const budget = createMemoryBudget(() => 256 * KiB);
+    const budget = new MemoryBudget(() => 256 * KiB);
     expect(budget.reserve(100 * KiB)).toBe(true);
     expect(await post(200 * KiB, budget)).toMatchObject({ code: "busy" });
-    const fresh = createMemoryBudget(() => 256 * KiB);
+    const fresh = new MemoryBudget(() => 256 * KiB);
     expect(fresh.reserve(100 * KiB)).toBe(true);
     fresh.release(100 * KiB);
     expect(await post(200 * KiB, fresh)).toBe(200 * KiB);
   });
 
   test("pauses connections while posted bodies fill the memory budget", () => {
-    const budget = createMemoryBudget(() => 100);
+    const budget = new MemoryBudget(() => 100);
     const one = {
       isPaused: false,
       bytes: 0,

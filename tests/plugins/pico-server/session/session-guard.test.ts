@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AnyPlugin, Plugin } from "../../../../kernel/index.ts";
-import { createSessionGuard } from "../../../../plugins/pico-server/session/session-guard.ts";
+import { SessionGuard } from "../../../../plugins/pico-server/session/session-guard.ts";
 import type { Tokens } from "../../../../plugins/token-store/index.ts";
 import {
   fetchJson,
@@ -120,10 +120,10 @@ describe("session ids", () => {
   });
 });
 
-describe("createSessionGuard", () => {
+describe("SessionGuard", () => {
   test("compares short session ids with the channel token alone", async () => {
     const asked: string[] = [];
-    const guard = createSessionGuard({
+    const guard = new SessionGuard({
       names: () => ["launcher", "pico"],
       match: async (name) => {
         asked.push(name);

@@ -4,7 +4,7 @@ import { encode } from "../../../../lib/pico-wire/index.ts";
 import type { InboundMessage, Sender } from "../../../../plugins/channels/index.ts";
 import { frameText, frameWithPosition } from "../../../../plugins/pico-server/frame-encoding.ts";
 import { toTurnEntry } from "../../../../plugins/conversations/log/turn-entry.ts";
-import { encodePlaceholder } from "../../../../plugins/pico-server/session/turn-placeholder.ts";
+import { encodePlaceholder } from "../../../../plugins/pico-server/frame-encoding.ts";
 
 const id = "0123456789abcdef0123456789abcdef";
 const text = fc.oneof(
