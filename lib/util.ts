@@ -12,6 +12,19 @@ export const defined = <T extends object>(object: T): Defined<T> =>
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** @returns The value at a path of nested objects; undefined without it. */
+export const valueAt = (content: unknown, ...path: readonly string[]): unknown =>
+  path.reduce<unknown>(
+    (node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
+    content,
+  );
+
+/** @returns The object at a path of nested objects; an empty one without it. */
+export function objectAt(content: unknown, ...path: readonly string[]): Record<string, unknown> {
+  const found = valueAt(content, ...path);
+  return isObject(found) ? found : {};
+}
+
 /** Formats Unix milliseconds as `2026-11-22 07:14:39 UTC`. */
 export const formatUtc = (timestampMs: number): string =>
   `${new Date(timestampMs).toISOString().slice(0, 19).replace("T", " ")} UTC`;

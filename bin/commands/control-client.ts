@@ -2,6 +2,7 @@
 import { lstat, stat } from "node:fs/promises";
 import { request, type IncomingMessage } from "node:http";
 import { dirname } from "node:path";
+import type { Awaitable } from "../../kernel/index.ts";
 import { controlSocketPaths } from "../../config/control-socket.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { exitCodes, printJson, type CommandContext } from "./command.ts";
@@ -47,19 +48,27 @@ export const askLauncher = <T>(
 ): Promise<ControlResponse<T> | undefined> =>
   requestLauncher<T>(context, { method, path, body, read: readJson });
 
-/** Sends a request and prints the response with `print`, or as JSON. */
-export async function askAndPrint<T>(
+type Question = readonly [method: string, path: string, body?: unknown];
+
+/** Sends a request, and passes the body of its response to `use`. @returns The exit code. */
+export async function askAndUse<T>(
   context: CommandContext,
-  [method, path, body]: readonly [method: string, path: string, body?: unknown],
-  print: (body: T) => void,
+  [method, path, body]: Question,
+  use: (body: T) => Awaitable<number | void>,
 ): Promise<number> {
   const answer = await askLauncher<T>(context, method, path, body);
   if (!answer) return reportNotRunning(context);
   if (answer.status !== 200) return reportRejected(context, answer.body);
-  if (context.json) printJson(context, answer.body);
-  else print(answer.body);
-  return exitCodes.done;
+  return (await use(answer.body)) ?? exitCodes.done;
 }
+
+/** Sends a request and prints the response with `print`, or as JSON. */
+export const askAndPrint = <T>(
+  context: CommandContext,
+  request: Question,
+  print: (body: T) => void,
+): Promise<number> =>
+  askAndUse<T>(context, request, (body) => (context.json ? printJson(context, body) : print(body)));
 
 /** Passes the text of a response with status 200 to `write`, as it arrives. */
 export const streamLauncher = <T extends object>(

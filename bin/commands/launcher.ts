@@ -10,7 +10,7 @@ import { isRemote, sshTunnelCommand } from "../desktop.ts";
 import { createSignInPages } from "../sign-in-page.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { exitCodes, printJson, UsageError, type CommandContext } from "./command.ts";
-import { askAndPrint, askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
+import { askAndPrint, askAndUse } from "./control-client.ts";
 
 interface Link {
   readonly url: string;
@@ -24,25 +24,22 @@ interface Link {
 export async function open(context: CommandContext): Promise<number> {
   if (context.words.length > 0)
     throw new UsageError('"open" takes only options: doorward open -print');
-  const answer = await askLauncher<Link>(context, "POST", "links");
-  if (!answer) return reportNotRunning(context);
-  if (answer.status !== 200) return reportRejected(context, answer.body);
-  const { url, copyUrl, privateUrl = url, expiresAt } = answer.body;
-  if (context.json)
-    printJson(context, { url: copyUrl, expiresAt: new Date(expiresAt).toISOString() });
-  const opened =
-    !context.json &&
-    context.values["print"] !== true &&
-    (await createSignInPages(context).open(new URL(privateUrl)));
-  if (opened)
-    context.say("your browser was opened; if it shows an error, run: doorward open -print\n");
-  else if (!context.json) {
+  return askAndUse<Link>(context, ["POST", "links"], async (link) => {
+    const { url, copyUrl, privateUrl = url, expiresAt } = link;
+    if (context.json)
+      return printJson(context, { url: copyUrl, expiresAt: new Date(expiresAt).toISOString() });
+    const opened =
+      context.values["print"] !== true &&
+      (await createSignInPages(context).open(new URL(privateUrl)));
+    if (opened)
+      return context.say(
+        "your browser was opened; if it shows an error, run: doorward open -print\n",
+      );
     context.out(`${copyUrl}\n`);
     context.say("valid once, for 5 minutes\n");
     if (isRemote(context.env))
       context.say(`on your own machine, run first: ${sshTunnelCommand(new URL(url))}\n`);
-  }
-  return exitCodes.done;
+  });
 }
 
 interface Session {
@@ -98,15 +95,13 @@ type NodeView = NonNullable<StoreHealth["nodes"]>[number];
 
 export async function status(context: CommandContext): Promise<number> {
   if (context.words.length > 0) throw new UsageError('"status" takes only options');
-  const answer = await askLauncher<Status>(context, "GET", "status");
-  if (!answer) return reportNotRunning(context);
-  if (answer.status !== 200) return reportRejected(context, answer.body);
-  const { state, version, startedAt, addresses, sessions, channel, channelUrl, program, plugins } =
-    answer.body;
-  if (context.json) {
-    printJson(context, { running: true, ...answer.body });
-    return exitCodes.done;
-  }
+  return askAndUse<Status>(context, ["GET", "status"], (body) =>
+    context.json ? printJson(context, { running: true, ...body }) : printStatus(context, body),
+  );
+}
+
+function printStatus(context: CommandContext, found: Status): void {
+  const { state, version, startedAt, addresses, sessions, channel, channelUrl, program } = found;
   const row = (name: string, text: string): void =>
     context.out(`${name.padEnd(10)} ${sanitizeLine(text)}\n`);
   row("State", state);
@@ -117,21 +112,20 @@ export async function status(context: CommandContext): Promise<number> {
   const pico =
     channel?.enabled && `on, ${channel.connections} of ${channel.maxConnections} connections`;
   row("Pico", [pico || "off", channelUrl].filter(Boolean).join(": "));
-  for (const { name, isKept, received, sent, sessions: open } of answer.body.channels ?? []) {
+  for (const { name, isKept, received, sent, sessions: open } of found.channels ?? []) {
     const kept = isKept ? "" : ", not kept";
     row("Channel", `${name}: ${open} sessions, ${received} received, ${sent} sent${kept}`);
   }
-  for (const { title, enabled, url } of answer.body.protocols ?? [])
+  for (const { title, enabled, url } of found.protocols ?? [])
     if (enabled) row(title, ["on", url].filter(Boolean).join(": "));
   if (program) row("Program", `${program.state}, restarts ${program.restarts}: ${program.command}`);
-  const open = answer.body.questions ?? 0;
+  const open = found.questions ?? 0;
   if (open > 0)
     row("Questions", context.hinted(`${open} waiting for an answer: doorward questions`));
-  for (const { name, state: how, reason } of plugins)
+  for (const { name, state: how, reason } of found.plugins)
     row("Plugin", [name, how, reason].filter(Boolean).join(": "));
-  for (const node of answer.body.store?.nodes ?? []) row("Node", describeNode(node));
-  for (const text of answer.body.refusedEdits) row("Files", text);
-  return exitCodes.done;
+  for (const node of found.store?.nodes ?? []) row("Node", describeNode(node));
+  for (const text of found.refusedEdits) row("Files", text);
 }
 
 /** Doorward counts connections of this node only, and sessions of all nodes that share a store. */
@@ -156,14 +150,13 @@ export async function stop(context: CommandContext): Promise<number> {
     throw new UsageError('"stop" takes only options: doorward stop -session NAME');
   const { session } = context.values;
   const body = typeof session === "string" && session !== "" ? { session } : {};
-  const answer = await askLauncher<StopResponse>(context, "POST", "stop", body);
-  if (!answer) return reportNotRunning(context);
-  if (answer.status !== 200) return reportRejected(context, answer.body);
-  if (context.json) printJson(context, answer.body);
-  return reportStop(context, answer.body);
+  return askAndUse<StopResponse>(context, ["POST", "stop", body], (response) =>
+    reportStop(context, response),
+  );
 }
 
 function reportStop(context: CommandContext, response: StopResponse): number {
+  if (context.json) printJson(context, response);
   const { running, session, stopped } = response;
   const say = (text: string): void => void (context.json || context.say(`${text}\n`));
   if (session === undefined && running.length > 1) {

@@ -4,7 +4,7 @@ import type { AnsweredView, QuestionsView, QuestionView } from "../../plugins/da
 import { formFields, questionLines, settledLine } from "../client/question-text.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
-import { askAndPrint, askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
+import { askAndPrint, askAndUse, askLauncher, reportNotRunning } from "./control-client.ts";
 
 export async function questions(context: CommandContext): Promise<number> {
   if (context.words.length > 0) throw new UsageError('"questions" takes only options');
@@ -65,10 +65,9 @@ export async function answer(context: CommandContext): Promise<number> {
     ...(typeof text === "string" && { text }),
     ...(dismiss === true && { dismiss }),
   };
-  const given = await askLauncher<AnsweredView>(context, "POST", `questions/${id}`, body);
-  if (!given) return reportNotRunning(context);
-  if (given.status !== 200) return reportRejected(context, given.body);
-  return report(context, given.body, question);
+  return askAndUse<AnsweredView>(context, ["POST", `questions/${id}`, body], (answered) =>
+    report(context, answered, question),
+  );
 }
 
 const exits: Readonly<Record<AnsweredView["status"], number>> = {

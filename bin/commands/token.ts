@@ -183,19 +183,13 @@ async function hintForUnknown({ home }: CommandContext, name: string): Promise<s
   return known.has(name) ? undefined : didYouMean(name, known);
 }
 
-/** Access to the tokens in the files of a home. */
-interface OfflineTokens {
-  show(name: string): Promise<ShownToken | undefined>;
-  describe(names?: readonly string[]): Promise<TokenRow[]>;
-  /** Stores `value`, or a generated one. Rejects `token_managed_by_env`, `weak_token`,
-   *  `store_unavailable`. */
-  replace(name: string, value: string | undefined): Promise<ShownToken>;
-}
+type OfflineTokens = Awaited<ReturnType<typeof offlineTokens>>;
 
 /** Tokens that many homes do not have. */
 const optionalTokens = ["pico_client", "openai", "ai_sdk", "ag_ui"];
 
-async function offlineTokens({ home, env }: CommandContext): Promise<OfflineTokens> {
+/** Access to the tokens in the files of a home. */
+async function offlineTokens({ home, env }: CommandContext) {
   const { tokenWarning, files, generateToken, tokenErrors, weakTokenReason } =
     await import("../../plugins/token-store/index.ts");
   const form = files({ home, env });
@@ -219,13 +213,15 @@ async function offlineTokens({ home, env }: CommandContext): Promise<OfflineToke
   }
 
   return {
-    async show(name) {
+    async show(name: string): Promise<ShownToken | undefined> {
       const [own] = await places(name);
       return own && { name, token: own.value, source: own.source };
     },
-    describe: async (names = ["launcher", "pico", ...optionalTokens]) =>
+    describe: async (names: readonly string[] = ["launcher", "pico", ...optionalTokens]) =>
       (await Promise.all(names.map(describeOne))).flat(),
-    async replace(name, value) {
+    /** Stores `value`, or a generated one. Rejects `token_managed_by_env`, `weak_token`,
+     *  `store_unavailable`. */
+    async replace(name: string, value: string | undefined): Promise<ShownToken> {
       const [own] = await places(name);
       if (own?.source === "env")
         throw tokenErrors.token_managed_by_env(name, form.variable?.(name) ?? "of its name");

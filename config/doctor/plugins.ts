@@ -11,11 +11,12 @@ import { createCheck, type Survey } from "./survey.ts";
  */
 export async function pluginsCheck(found: Survey): Promise<CheckView | undefined> {
   const own = createCheck("plugins", "Third-party plugins");
-  const { home, files, plugins: running, pluginEntries } = found;
-  if (running) {
-    if (running.length === 0) return undefined;
-    const failed = running.filter(({ state }) => state === "failed");
-    const others = running.filter((each) => !failed.includes(each));
+  const { home, files, running, pluginEntries } = found;
+  if (running?.plugins) {
+    const { plugins } = running;
+    if (plugins.length === 0) return undefined;
+    const failed = plugins.filter(({ state }) => state === "failed");
+    const others = plugins.filter((each) => !failed.includes(each));
     const list = others.map(({ name, from, state }) => `${name} (${from}): ${state}`).join(", ");
     if (failed.length === 0) return own.ok(`${list}.`);
     const reasons = failed.map(({ from, reason }) => `${from}: failed: ${reason}`);

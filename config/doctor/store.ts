@@ -37,10 +37,10 @@ async function redisCheck({ home, env, store, running }: Survey): Promise<CheckV
           ? `"store.replicas": ${replicas}`
           : "start the missing replicas, or lower store.replicas",
       );
-    const different = running?.differentNodes ?? [];
+    const different = running?.store?.nodes?.filter(({ differs }) => differs) ?? [];
     if (different.length > 0)
       return own.warning(
-        `The settings of the channel differ on ${different.join(", ")}.`,
+        `The settings of the channel differ on ${different.map(({ name }) => name).join(", ")}.`,
         'set "channels.pico" to the same values on all nodes',
       );
     return own.ok(`${server} answers and has ${replicas} replicas.`);

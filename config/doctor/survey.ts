@@ -1,7 +1,7 @@
 // Collects the files, variables and launcher state that the doctor checks.
 import { join } from "node:path";
 import { readJson, readYaml } from "../../lib/files/index.ts";
-import type { CheckView, DoctorFacts, PluginView } from "../../plugins/dashboard/index.ts";
+import type { CheckView, DoctorFacts } from "../../plugins/dashboard/index.ts";
 import { files, memory, type TokenLocation } from "../../plugins/token-store/index.ts";
 import {
   foreignInConfig,
@@ -10,15 +10,13 @@ import {
   foreignVariables,
 } from "../foreign/index.ts";
 import { parseBoolean } from "../load/environment.ts";
-import { valueAt, withoutComments, type Environment } from "../load/index.ts";
-import { defined, isObject } from "../../lib/util.ts";
+import { withoutComments, type Environment } from "../load/index.ts";
+import { defined, objectAt } from "../../lib/util.ts";
 import { readHomeVersion, type HomeVersion } from "../home-version.ts";
 
 type RawSettings = Readonly<Record<string, unknown>>;
 
-export interface Survey {
-  readonly home: string;
-  readonly env: Environment;
+export interface Survey extends DoctorOptions {
   readonly files: { readonly launcher: string; readonly config: string; readonly security: string };
   /** Path, or name of a token in it -> reason why the file cannot be used. */
   readonly unreadable: ReadonlyMap<string, string>;
@@ -28,32 +26,21 @@ export interface Survey {
   readonly store: RawSettings;
   /** Token name -> its locations, the one in effect first. */
   readonly places: ReadonlyMap<string, readonly TokenLocation[]>;
-  readonly running: DoctorFacts | undefined;
-  /** State of third-party plugins in a running launcher. */
-  readonly plugins: readonly PluginView[] | undefined;
   /** Unparsed `plugins` of `config.json`. */
   readonly pluginEntries: unknown;
   /** Unparsed `handler` of `config.json`. */
   readonly handler: unknown;
   /** One sentence for each setting that only PicoClaw reads. */
   readonly foreign: readonly string[];
-  readonly now: number;
-  /** Version of this program, if known. */
-  readonly version: string | undefined;
   /** The version that used the home last; undefined for a new home. */
   readonly lastUse: HomeVersion | undefined;
 }
 
 const builtInTokens = ["launcher", "pico", "pico_client", "openai", "ai_sdk", "ag_ui", "metrics"];
 
-const objectAt = (value: unknown, ...path: string[]): RawSettings => {
-  const found = valueAt(value, ...path);
-  return isObject(found) ? found : {};
-};
-
 /** Reads all files and variables once. */
 export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
-  const { home, env, config, running, plugins, now } = options;
+  const { home, env, config } = options;
   const paths = {
     launcher: join(home, "launcher-config.json"),
     config: config ?? join(home, "config.json"),
@@ -83,15 +70,10 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
     places.set(name, found);
   }
   return {
-    home,
-    env,
+    ...options,
     files: paths,
     unreadable,
     places,
-    running,
-    plugins,
-    now,
-    version: options.version,
     lastUse: await readHomeVersion(home).catch(() => undefined),
     pluginEntries: main["plugins"],
     handler: main["handler"],
@@ -171,8 +153,6 @@ export interface DoctorOptions {
   readonly config?: string;
   /** State of a running launcher; if absent, checks send nothing over the network. */
   readonly running?: DoctorFacts;
-  /** State of third-party plugins in a running launcher. */
-  readonly plugins?: readonly PluginView[];
   /** Unix milliseconds. */
   readonly now: number;
   /** Version of this program; absent: the doctor does not compare it with the last one. */

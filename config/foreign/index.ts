@@ -15,7 +15,7 @@ import {
   variables,
   type ForeignKeys,
 } from "./table.ts";
-import { isObject } from "../../lib/util.ts";
+import { objectAt } from "../../lib/util.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -24,7 +24,6 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const maxSentences = 100;
 const maxName = 100;
 
-const objectOf = (value: unknown): Raw => (isObject(value) ? (value as Raw) : {});
 const own = (table: ForeignKeys, key: string): string | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined;
 
@@ -55,7 +54,7 @@ export function isForeignPath(path: string): boolean {
 function inChannel(file: string, path: string, channel: string, entry: Raw): string[] {
   return Object.entries(entry).flatMap(([key, value]) => {
     const full = `${path}.${key}`;
-    if (key === "settings") return inChannel(file, full, channel, objectOf(value));
+    if (key === "settings") return inChannel(file, full, channel, objectAt(value));
     if (key === "type") return []; // says what the entry's name says
     if (key === "token") return [sentence(file, full, readsToken(channel))];
     const isShared = sharedFields[channel]?.includes(key);
@@ -65,10 +64,10 @@ function inChannel(file: string, path: string, channel: string, entry: Raw): str
 }
 
 function inChannelList(file: string, list: unknown): string[] {
-  const entries = Object.entries(objectOf(list));
+  const entries = Object.entries(objectAt(list));
   if (entries.length === 0) return [sentence(file, "channel_list", reads("channels"))];
   return entries.flatMap(([name, value]) => {
-    const entry = objectOf(value);
+    const entry = objectAt(value);
     const { type } = entry;
     const channel = typeof type === "string" && type !== "" ? type : name;
     const path = `channel_list.${name}`;
@@ -85,7 +84,7 @@ function inSection(file: string, section: string, raw: Raw): string[] {
     if (advice === undefined) return [];
     const [, channel = ""] = section.split(".");
     const inner =
-      key === "settings" ? inChannel(file, `${prefix}settings`, channel, objectOf(value)) : [];
+      key === "settings" ? inChannel(file, `${prefix}settings`, channel, objectAt(value)) : [];
     return inner.length > 0 ? inner : [sentence(file, prefix + key, advice)];
   });
 }
@@ -102,14 +101,14 @@ export function foreignInConfig(
     const advice = declared(key) ? undefined : own(configKeys, key);
     return advice === undefined ? [] : [sentence(file, key, advice)];
   });
-  const channels = objectOf(content["channels"]);
+  const channels = objectAt(content["channels"]);
   const unknown = Object.keys(channels)
     .filter((name) => channelNames.includes(name) && !declared(`channels.${name}`))
     .map((name) => sentence(file, `channels.${name}`, noChannel));
   const inside = Object.keys(sectionKeys).flatMap((section) => {
     if (section === "launcher") return [];
     const [group = "", name] = section.split(".");
-    const raw = name === undefined ? objectOf(content[group]) : objectOf(channels[name]);
+    const raw = name === undefined ? objectAt(content[group]) : objectAt(channels[name]);
     return inSection(file, section, undeclared(raw, section, declared));
   });
   return [...top, ...unknown, ...inside].slice(0, maxSentences);
@@ -135,9 +134,9 @@ export function foreignInSecurity(file: string, content: Raw): string[] {
     const advice = own(securityKeys, key);
     return advice === undefined ? [] : [sentence(file, key, advice)];
   });
-  const channels = objectOf(content["channels"]);
+  const channels = objectAt(content["channels"]);
   const settings = Object.keys(sharedFields).flatMap((channel) =>
-    inSection(file, `channels.${channel}`, objectOf(channels[channel])),
+    inSection(file, `channels.${channel}`, objectAt(channels[channel])),
   );
   return [...found, ...settings].slice(0, maxSentences);
 }
@@ -162,5 +161,5 @@ export function foreignVariables(env: Environment, brand = "service"): string[] 
 export async function foreignSecrets(home: string): Promise<string[]> {
   const file = join(home, ".security.yml");
   const content = await readYaml(file).catch(() => undefined);
-  return foreignInSecurity(file, objectOf(content?.value));
+  return foreignInSecurity(file, objectAt(content?.value));
 }

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { didYouMean, type AnyPlugin } from "../../kernel/index.ts";
 import { readJson } from "../../lib/files/index.ts";
+import type { SettingsSources } from "../../plugins/settings/index.ts";
 import {
   foreignInConfig,
   foreignInLauncher,
@@ -32,26 +33,12 @@ export interface Places {
   /** Plugins that are not loaded. An unknown section may belong to one of them, so it is only a
    *  warning. */
   readonly failed?: readonly string[];
+  /** Checks the sections of the given plugins only. */
+  readonly isPartial?: boolean;
 }
 
 /** The file of each section, and the variables and flags that override it. */
-export interface Sources {
-  /** Absolute path of the home directory. */
-  readonly home: string;
-  /** @returns The file of a section and the path of its object in the file. */
-  file(section: string): { path: string; keys: readonly string[] };
-  /** @returns Field -> the environment variable that sets it. */
-  managed(section: string): ReadonlyMap<string, string>;
-  /** @returns Field -> the command line flag that sets it, for example `-port`. */
-  flags(section: string): ReadonlyMap<string, string>;
-  /**
-   * @returns The section as plugins receive it: without tokens and reserved keys, overridden by the
-   * environment and flags.
-   */
-  overlay(section: string, raw: RawSection): RawSection;
-  /** @returns The section at the time of loading. */
-  loaded(section: string): RawSection | undefined;
-}
+export type Sources = Required<SettingsSources>;
 
 /** The settings of plugins, and where they came from. */
 export interface Loaded {
@@ -95,7 +82,7 @@ function mergeSections(under: RawSection, over: RawSection): RawSection {
 
 /** Reads the sections that `plugins` declare from files, environment and flags. */
 export async function load(plugins: readonly AnyPlugin[], places: Places): Promise<Loaded> {
-  const { home, env, brand = "service", config, flags, failed = [] } = places;
+  const { home, env, brand = "service", config, flags, failed = [], isPartial } = places;
   const sections = sectionsOf(plugins);
   const fromEnv = readEnvironment(env, variablesOf(sections, brand), brand);
   const launcherFile = join(home, "launcher-config.json");
@@ -143,7 +130,7 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     ...foreignInConfig(configFile, main, declared),
     ...foreignInLauncher(launcherFile, contents.get(launcherFile) ?? {}, declared),
   ];
-  const stray = checkUnknownKeys(main, sections, configFile, failed);
+  const stray = isPartial ? [] : checkUnknownKeys(main, sections, configFile, failed);
   const managed: Sources["managed"] = (section) => fromEnv.managed.get(section) ?? new Map();
   const given: Sources["flags"] = (section) =>
     new Map(Object.keys(flags?.[section] ?? {}).map((field) => [field, `-${field}`]));
@@ -242,10 +229,3 @@ export function withoutComments<T>(value: T): T {
   const entries = Object.entries(value).filter(([key]) => key !== commentKey);
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutComments(inner)])) as T;
 }
-
-/** @returns The value at a path of nested objects; undefined without it. */
-export const valueAt = (content: unknown, ...path: string[]): unknown =>
-  path.reduce<unknown>(
-    (node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
-    content,
-  );

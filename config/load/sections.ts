@@ -59,8 +59,10 @@ export function checkValues(
       Object.entries(config[section] ?? {}).filter(([key]) => known.includes(key)),
     );
     const result = schema["~standard"].validate(raw);
-    if (result instanceof Promise) continue; // the kernel rejects asynchronous schemas
-    const [issue] = (result as { issues?: readonly Issue[] }).issues ?? [];
+    const [issue] =
+      result instanceof Promise
+        ? [{ message: "its schema is asynchronous", path: [] }]
+        : ((result as { issues?: readonly Issue[] }).issues ?? []);
     if (!issue) continue;
     const path = (issue.path ?? []).map((step) =>
       String(typeof step === "object" ? step.key : step),

@@ -1,7 +1,8 @@
 // Finds the address of the remote channel that the tokens in the files belong to.
 import { join } from "node:path";
 import { readJson } from "../../lib/files/index.ts";
-import { valueAt, type Places } from "../load/index.ts";
+import { valueAt } from "../../lib/util.ts";
+import type { Places } from "../load/index.ts";
 
 /**
  * @returns `channels.pico_client.url` of `config.json`, without it that of the environment;

@@ -131,7 +131,6 @@ function createDashboard(
       running,
       now: running.now,
       version,
-      plugins: plugins(),
     });
   const signInFile = join(home, "state", "sign-ins.json");
   const runCommand = runCommandOf(options);

@@ -17,7 +17,7 @@ import {
   updateFile,
   watchFiles,
 } from "../../lib/files/index.ts";
-import { isObject } from "../../lib/util.ts";
+import { isObject, objectAt } from "../../lib/util.ts";
 import { settingsErrors } from "./errors.ts";
 import type { Settings, SettingsEvents, SettingsSection, SettingsSources } from "./service.ts";
 
@@ -97,12 +97,6 @@ interface EditableProperty {
   readonly editable?: boolean;
 }
 
-function sectionOf(content: RawSettings | undefined, keys: readonly string[]): RawSettings {
-  let node: unknown = content ?? {};
-  for (const key of keys) node = isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined;
-  return isObject(node) ? node : {};
-}
-
 /** Rejects a section that is not an object: that is a mistake, not a request for the defaults. */
 function assertObjects(content: RawSettings, keys: readonly string[], path: string): void {
   let node: unknown = content;
@@ -167,7 +161,7 @@ class SettingsEditor {
     const { path, keys } = sources.file(section);
     const parsed = await readJson(path);
     if (parsed) assertObjects(parsed.value, keys, path);
-    return parsed && sources.overlay(section, sectionOf(parsed.value, keys));
+    return parsed && sources.overlay(section, objectAt(parsed.value, ...keys));
   }
 
   async describe(): Promise<SettingsSection[]> {
@@ -202,7 +196,7 @@ class SettingsEditor {
   private async stored(section: string): Promise<{ etag: string; problem?: string }> {
     const { path, keys } = this.sources.file(section);
     try {
-      return { etag: etagOf(sectionOf((await this.readCached(path))?.value, keys)) };
+      return { etag: etagOf(objectAt((await this.readCached(path))?.value, ...keys)) };
     } catch (error) {
       if (codeOf(error) === "internal") throw error;
       return { etag: "", problem: (error as Error).message };
@@ -249,7 +243,7 @@ class SettingsEditor {
     let next: RawSettings = {};
     try {
       await updateFile(path, async (text) => {
-        const old = sectionOf(text === undefined ? undefined : parseJson(text, path), keys);
+        const old = objectAt(text === undefined ? {} : parseJson(text, path), ...keys);
         if (etagOf(old) !== etag) throw settingsErrors.etag_mismatch(section);
         next = { ...old, ...patch };
         result = await configuration.apply(section, sources.overlay(section, next));

@@ -23,11 +23,9 @@ export async function runDoctor(
     addresses: http.addresses(),
     channel: services.picoServer?.status(),
     protocols: protocolStatus(http, await sectionsOf(services).catch(() => [])),
-    differentNodes: (services.conversations?.health().nodes ?? [])
-      .filter(({ differs }) => differs)
-      .map(({ name }) => name),
     channels: otherChannels(services),
     store: services.conversations?.health(),
+    plugins: services.pluginViews(),
     program: services.program?.status(),
     tokens: (await tokensView(auth)).tokens,
     refusals: observers.activity.clientRefusals().map(toRejectedConnection),

@@ -79,6 +79,12 @@ export const refuse = (
 export const isHttpError = (error: unknown): error is HttpError =>
   isRequestError(error) && Object.hasOwn(httpErrors, error.code);
 
+/** @throws not_found without the value, which this deployment or request may lack. */
+export function required<T>(value: T | undefined, message?: string): T {
+  if (value !== undefined) return value;
+  throw refuse("not_found", { message });
+}
+
 /** Too many large responses are unread. */
 export const unreadError = (): HttpError =>
   refuse("unavailable", {

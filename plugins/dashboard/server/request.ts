@@ -53,7 +53,6 @@ export const controlTokenBody = z.object({
   /** A command uses the token and shows it to no one. */
   use: z.boolean().optional(),
 });
-export type ControlTokenBody = z.output<typeof controlTokenBody>;
 export const controlStopBody = z.object({ session: z.string().min(1).max(256).optional() });
 /** Without an address, every address would be unblocked. */
 export const unblockBody = z.object({
@@ -143,6 +142,13 @@ export const parseBody = <T>(schema: z.ZodType<T>, { body }: FastifyRequest): T 
  */
 export const parseQuery = <T>(schema: z.ZodType<T>, { query }: FastifyRequest): T =>
   parseValues(schema, query);
+
+/** Validates a body of the control socket, whose errors name no field. */
+export function parseFields<T>(schema: z.ZodType<T>, { body }: { readonly body: unknown }): T {
+  const { success, data } = schema.safeParse(body ?? {});
+  if (success) return data;
+  throw refuse("invalid_body");
+}
 
 /** Does the same for parameters that were read before. */
 export const parseValues = <T>(schema: z.ZodType<T>, values: unknown): T =>

@@ -14,6 +14,7 @@ import type {
   LogLevel,
   LogLineView,
   LogView,
+  PluginView,
   ProgramView,
   RejectedConnectionView,
   TestResult,
@@ -127,12 +128,12 @@ export interface DoctorFacts extends RequestObservations {
   readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
   /** The protocols of other products whose plugins are loaded, for example the OpenAI API. */
   readonly protocols: readonly ProtocolStatus[];
-  /** Names of nodes that share the store and have other settings of the channel. */
-  readonly differentNodes?: readonly string[];
   /** Channels of other authors. */
   readonly channels?: readonly AttachedChannel[];
   /** The store of conversations; undefined without one. */
   readonly store?: StoreHealth | undefined;
+  /** Third-party plugins and their states. */
+  readonly plugins?: readonly PluginView[];
   /** Claimed tokens without their values. */
   readonly tokens: readonly TokenRow[];
   /** The application, if it is a program. */

@@ -34,7 +34,18 @@ describe.skipIf(!hasRedis)("the doctor check of Redis", () => {
 
   test("warns of nodes with other settings of the channel", async () => {
     await using server = await startRedis(["--appendonly", "yes"]);
-    expect(await run(server.url, redisSecret, { differentNodes: ["b", "c"] })).toMatchObject({
+    const nodes = ["a", "b", "c"].map((name) => ({
+      id: name,
+      name,
+      state: "up" as const,
+      lastSeenAt: 0,
+      isSelf: name === "a",
+      sessions: 0,
+      differs: name !== "a",
+    }));
+    const health = { since: 0, conversations: 0, waitingBytes: 0, searches: false, nodes };
+    const store = { kind: "redis", state: "up", ...health } as const;
+    expect(await run(server.url, redisSecret, { store })).toMatchObject({
       result: "warning",
       reason: "The settings of the channel differ on b, c.",
     });

@@ -156,6 +156,11 @@ describe("loadWithPlugins", () => {
       /Standard/,
     ],
     [
+      "has an asynchronous schema",
+      channel("letters").replace("validate: (raw)", "validate: async (raw)"),
+      /its schema is asynchronous/,
+    ],
+    [
       "needs an unknown service",
       "export default { name: 'letters', api: 1, needs: { tea: true }, start() {} };",
       /needs the service "tea"/,

@@ -4,7 +4,7 @@ import { otherChannels } from "./attached-channels.ts";
 import { sectionsOf } from "./settings.ts";
 import { channelOf } from "./status.ts";
 import { type DashboardContext, type ServiceContext } from "../context.ts";
-import { refuse } from "../errors.ts";
+import { refuse, required } from "../errors.ts";
 import type { PicoConnection, PicoServer } from "../../../pico-server/index.ts";
 import { testChannel } from "./channel-test.ts";
 import type {
@@ -16,13 +16,8 @@ import type {
 
 const maxPerPage = 500;
 
-function requireChannel({ picoServer }: ServiceContext): PicoServer {
-  if (!picoServer)
-    throw refuse("not_found", {
-      message: "The pico channel is not loaded.",
-    });
-  return picoServer;
-}
+const requireChannel = ({ picoServer }: ServiceContext): PicoServer =>
+  required(picoServer, "The pico channel is not loaded.");
 
 const matchesFilter = (connection: PicoConnection, text: string): boolean =>
   [

@@ -29,11 +29,9 @@ export function consolePage<K extends keyof PageData>(
 }
 
 /** A page with its data. */
-interface PageAnswer<K extends keyof PageData> {
-  readonly page: K;
-  readonly title: string;
-  /** Entry of the navigation. */
-  readonly route: string;
+interface PageAnswer<K extends keyof PageData> extends Required<
+  Pick<ConsolePage<K>, "page" | "title" | "route">
+> {
   readonly data: PageData[K];
   /** @defaultValue `200` */
   readonly status?: number;

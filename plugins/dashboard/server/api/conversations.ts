@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import type { Clock } from "../../../../kernel/index.ts";
 import type { Conversations } from "../../../conversations/index.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
-import { refuse, unreadError } from "../errors.ts";
+import { refuse, required, unreadError } from "../errors.ts";
 import {
   conversationListQuery,
   exportQuery,
@@ -30,10 +30,8 @@ const maxExportBytes = 4 * 1024 * 1024;
 const channel = "pico";
 
 /** @throws not_found if this deployment does not list the plugin `conversations`. */
-export function requireConversations({ conversations }: ServiceContext): Conversations {
-  if (conversations) return conversations;
-  throw refuse("not_found", { message: "This deployment keeps no conversations." });
-}
+export const requireConversations = ({ conversations }: ServiceContext): Conversations =>
+  required(conversations, "This deployment keeps no conversations.");
 
 /**
  * Exports a conversation, with its files in a JSON document.

@@ -21,7 +21,7 @@ import { sessionRoutes } from "./sessions.ts";
 import { settingsRoutes } from "./settings.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { unblockRoute } from "./unblock.ts";
-import { refuse } from "../errors.ts";
+import { refuse, required } from "../errors.ts";
 import type { RequestsView } from "../../shared/conversation-views.ts";
 
 /**
@@ -74,9 +74,7 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
 /** Adds `POST /api/program/restart`. */
 function programRoutes(app: FastifyInstance, { services }: DashboardContext): void {
   app.post("/api/program/restart", (_request, reply) => {
-    if (!services.program)
-      throw refuse("not_found", { message: "The application is not a program." });
-    if (!services.program.restart())
+    if (!required(services.program, "The application is not a program.").restart())
       throw refuse("busy", { message: "The program is already ending." });
     return reply.send({ status: "ok" });
   });

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { doctorBody, parseBody, requestState } from "../request.ts";
 import { type DashboardContext, type ObserverContext } from "../context.ts";
-import { refuse } from "../errors.ts";
+import { refuse, required } from "../errors.ts";
 import type { ForwardedInfo, LogSource } from "../service.ts";
 import { toRejectedConnection } from "../../shared/rejections.ts";
 import { recentRejection } from "./handshake.ts";
@@ -21,10 +21,8 @@ export function parseLevel(value: unknown, defaultLevel: LogLevel, field = "leve
   });
 }
 
-function requireLogSource({ logSource }: ObserverContext): LogSource {
-  if (!logSource) throw refuse("not_found", { message: "This deployment does not show its log." });
-  return logSource;
-}
+const requireLogSource = ({ logSource }: ObserverContext): LogSource =>
+  required(logSource, "This deployment does not show its log.");
 
 /** Adds `GET /api/log`, `GET /api/log/download` and `POST /api/doctor`. */
 export function logRoutes(app: FastifyInstance, context: DashboardContext): void {
@@ -51,11 +49,10 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
   );
 
   app.post("/api/doctor", async (request, reply) => {
-    if (!context.observers.doctor)
-      throw refuse("not_found", { message: "This deployment has no doctor checks." });
+    const doctor = required(context.observers.doctor, "This deployment has no doctor checks.");
     const { upgrade } = parseBody(doctorBody, request) ?? {};
     const rejection = upgrade === false ? recentRejection(context, request) : undefined;
-    const checks = await context.observers.doctor({
+    const checks = await doctor({
       forwarded: forwardedInfo(request),
       upgrade,
       rejection: rejection && { code: rejection.code, ...toRejectedConnection(rejection) },

@@ -2,6 +2,7 @@
 import type { Http } from "../../../http/index.ts";
 import type { SettingsSection } from "../../../settings/index.ts";
 import type { SiteContext } from "../context.ts";
+import { enabledAccess } from "./settings.ts";
 import { protocolNames, type ProtocolStatus, type ProtocolView } from "../../shared/protocols.ts";
 
 interface ProtocolSettings {
@@ -30,7 +31,7 @@ export function protocolStatus(
  * @returns Those whose plugins are loaded.
  */
 export function protocolViews(
-  { brand }: Pick<SiteContext, "brand">,
+  site: Pick<SiteContext, "brand">,
   sections: readonly SettingsSection[],
   channelUrl: string,
 ): readonly ProtocolView[] {
@@ -38,15 +39,12 @@ export function protocolViews(
     const section = sections.find((each) => each.section === wanted);
     if (!section) return [];
     const { enabled, model } = section.value as ProtocolSettings;
-    const isSetByEnv = section.managedByEnv.includes("enabled");
-    const variable = `${brand}_${wanted.replace(".", "_")}_ENABLED`.toUpperCase();
     const view: ProtocolView = {
       ...protocol,
       enabled: enabled === true,
       url: channelUrl.replace(/^ws/, "http").replace(/\/pico$/, path),
       ...(typeof model === "string" && { model }),
-      ...(isSetByEnv && { enabledManagedBy: variable }),
-      ...(!isSetByEnv && section.etag !== "" && { etag: section.etag }),
+      ...enabledAccess(site, section),
     };
     return view;
   });

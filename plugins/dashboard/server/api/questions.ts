@@ -8,7 +8,7 @@ import type {
   QuestionVia,
 } from "../../../channels/index.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
-import { httpErrors, isHttpError, refuse, type HttpErrorCode } from "../errors.ts";
+import { httpErrors, isHttpError, refuse, required, type HttpErrorCode } from "../errors.ts";
 import { answerBody, parseBody, parseQuery, questionsQuery, type WithId } from "../request.ts";
 import type { AnsweredView, ListedQuestion, QuestionsView } from "../../shared/question-views.ts";
 import { visibleText } from "../../shared/visible-text.ts";
@@ -19,10 +19,8 @@ const maxAnswerBytes = 128 * 1024;
 const owner = { id: "owner" } as const;
 
 /** @throws not_found if this deployment has no channels. */
-export function requireChannels({ channels }: ServiceContext): Channels {
-  if (channels) return channels;
-  throw refuse("not_found", { message: "This deployment has no channels." });
-}
+export const requireChannels = ({ channels }: ServiceContext): Channels =>
+  required(channels, "This deployment has no channels.");
 
 function toView({ question: { durable: _, ...question }, ...open }: OpenQuestion): ListedQuestion {
   const label = visibleText(question.title ?? open.content.split("\n", 1)[0]!);

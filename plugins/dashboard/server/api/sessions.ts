@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clearSession } from "../auth/cookies.ts";
 import { currentBody, parseBody, requestState } from "../request.ts";
 import { type AuthContext, type DashboardContext } from "../context.ts";
-import { refuse } from "../errors.ts";
+import { required } from "../errors.ts";
 import type { SignInSession } from "../auth/sessions.ts";
 import { requireTokenConfirmation } from "../auth/credentials.ts";
 import type { SessionView } from "../../shared/views.ts";
@@ -34,10 +34,7 @@ export function sessionList({ sessions }: AuthContext, current?: SignInSession):
 
 function sessionNamed({ sessions }: AuthContext, id: string): SignInSession {
   const session = sessions.list().find(({ signIn }) => signIn === id);
-  if (session) return session;
-  throw refuse("not_found", {
-    message: "No sign-in has this id; it may have ended already.",
-  });
+  return required(session, "No sign-in has this id; it may have ended already.");
 }
 
 /** @throws not_found if no sign-in has this id. */

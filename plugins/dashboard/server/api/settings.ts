@@ -5,7 +5,8 @@ import type { Settings, SettingsSection } from "../../../settings/index.ts";
 import { verifyToken, toForbidden, requireTokenConfirmation } from "../auth/credentials.ts";
 import { parseBody, settingsBody, requestState } from "../request.ts";
 import { guardedFields, originOf } from "../../shared/token-rules.ts";
-import type { DashboardContext, ServiceContext } from "../context.ts";
+import type { DashboardContext, ServiceContext, SiteContext } from "../context.ts";
+import type { ProtocolView } from "../../shared/protocols.ts";
 import { refuse, type HttpError } from "../errors.ts";
 import type { SettingsSectionView, SettingsView } from "../../shared/views.ts";
 
@@ -35,11 +36,24 @@ export const sectionsOf = async ({ settings }: ServiceContext): Promise<Settings
 
 type SettingsPatch = Record<string, unknown>;
 
+const variableOf = (brand: string, section: string, field: string): string =>
+  `${brand}_${section.replaceAll(".", "_")}_${field}`.toUpperCase();
+
+/** @returns The etag with which pages can change `enabled`, or the variable that prevents it. */
+export function enabledAccess(
+  { brand }: Pick<SiteContext, "brand">,
+  found: SettingsSection | undefined,
+): Pick<ProtocolView, "etag" | "enabledManagedBy"> {
+  if (!found) return {};
+  const { section, etag, managedByEnv } = found;
+  if (managedByEnv.includes("enabled"))
+    return { enabledManagedBy: variableOf(brand, section, "enabled") };
+  return etag === "" ? {} : { etag };
+}
+
 function viewOf(brand: string, settings: SettingsSection): SettingsSectionView {
   const { section, schema, value, managedByEnv, managedByFlag, etag, problem } = settings;
   const { properties = {} } = schema as { properties?: Record<string, { editable?: boolean }> };
-  const variable = (field: string): string =>
-    `${brand}_${section.replaceAll(".", "_")}_${field}`.toUpperCase();
   const editable = Object.keys(properties).filter((key) => properties[key]?.editable === true);
   return {
     section,
@@ -49,7 +63,9 @@ function viewOf(brand: string, settings: SettingsSection): SettingsSectionView {
     editable: editable.filter(
       (key) => !managedByEnv.includes(key) && !Object.hasOwn(managedByFlag, key),
     ),
-    managedByEnv: Object.fromEntries(managedByEnv.map((field) => [field, variable(field)])),
+    managedByEnv: Object.fromEntries(
+      managedByEnv.map((field) => [field, variableOf(brand, section, field)]),
+    ),
     managedByFlag,
     ...(problem !== undefined && { problem }),
   };

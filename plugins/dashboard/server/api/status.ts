@@ -7,7 +7,7 @@ import { ownOrigin } from "../auth/guard.ts";
 import type { AuthContext, DashboardContext, ServiceContext } from "../context.ts";
 import { requestState } from "../request.ts";
 import { otherChannels } from "./attached-channels.ts";
-import { sectionsOf } from "./settings.ts";
+import { enabledAccess, sectionsOf } from "./settings.ts";
 import { tokenNames, tokensView } from "./tokens.ts";
 import { protocolTokens } from "../../shared/protocols.ts";
 import type {
@@ -205,12 +205,8 @@ export function channelOf(
   if (!context.services.picoServer) return undefined;
   const section = sections.find(({ section: name }) => name === channelSection);
   const status = context.services.picoServer.status();
-  const isSetByEnv = section?.managedByEnv.includes("enabled");
   return {
     enabled: status.enabled,
-    enabledManagedBy: isSetByEnv
-      ? `${context.site.brand.toUpperCase()}_CHANNELS_PICO_ENABLED`
-      : undefined,
     url: channelUrl(context, request, status),
     connections: status.connections,
     maxConnections: status.maxConnections,
@@ -218,7 +214,7 @@ export function channelOf(
     messagesOut: status.messagesOut,
     perMinute: context.observers.figures.perMinute(chartMinutes),
     refusals: context.observers.activity.clientRefusals(),
-    etag: section && !isSetByEnv && section.etag !== "" ? section.etag : undefined,
+    ...enabledAccess(context.site, section),
   };
 }
 

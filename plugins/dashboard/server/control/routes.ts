@@ -7,10 +7,10 @@ import {
   controlAnswerBody,
   controlStopBody,
   controlTokenBody,
-  type ControlTokenBody,
   controlUnblockBody,
   conversationListQuery,
   exportQuery,
+  parseFields,
   parseValues,
   searchQuery,
   turnsQuery,
@@ -129,8 +129,8 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     return toAnswered(await answerQuestion(services, given)).body;
   },
   "GET /local/tokens": ({ auth }) => tokensView(auth),
-  "POST /local/token/show": (context, { body }) => {
-    const { name, use = false } = tokenOf(body);
+  "POST /local/token/show": (context, input) => {
+    const { name, use = false } = parseFields(controlTokenBody, input);
     const token =
       requireClaimedToken(context.auth, name).version > 0
         ? context.services.tokenSecrets.reveal(name)
@@ -140,8 +140,8 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     else context.runtime.log.info({ name }, `the ${name} token was shown on the command line`);
     return { name, token, source: context.auth.tokens.info(name).source };
   },
-  "POST /local/token/replace": async (context, { body }) => {
-    const { name, token, grace } = tokenOf(body);
+  "POST /local/token/replace": async (context, input) => {
+    const { name, token, grace } = parseFields(controlTokenBody, input);
     requireClaimedToken(context.auth, name);
     const { version: _, ...rotated } = await rotateToken(context, { which: name, token, grace });
     return { name, ...rotated };
@@ -158,19 +158,14 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     await context.auth.keeper.settled();
     return { status: "ok", id };
   },
-  "POST /local/unblock": (context, { body }) => {
-    const parsed = controlUnblockBody.safeParse(body ?? {});
-    if (!parsed.success) throw refuse("invalid_body");
-    const { address } = parsed.data;
+  "POST /local/unblock": (context, input) => {
+    const { address } = parseFields(controlUnblockBody, input);
     unblock(context, address);
     context.runtime.log.info({ ip: address ?? "all" }, "unblocked on the command line");
     return { status: "ok", nodes: context.services.conversations?.health().nodes?.length ?? 1 };
   },
-  "POST /local/stop": (context, { body }) => {
-    const parsed = controlStopBody.safeParse(body ?? {});
-    if (!parsed.success) throw refuse("invalid_body");
-    return stopAnswers(context, parsed.data.session);
-  },
+  "POST /local/stop": (context, input) =>
+    stopAnswers(context, parseFields(controlStopBody, input).session),
   "POST /local/doctor": async (context) => {
     if (!context.observers.doctor) throw refuse("not_found");
     return { checks: await context.observers.doctor() };
@@ -188,12 +183,6 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
     if (text.length > 65_536) throw new SyntaxError("body too large");
   }
   return text === "" ? undefined : JSON.parse(text);
-}
-
-function tokenOf(body: unknown): ControlTokenBody {
-  const parsed = controlTokenBody.safeParse(body);
-  if (parsed.success) return parsed.data;
-  throw refuse("invalid_body");
 }
 
 const pathWithId = /^(\/local\/(?:sessions|conversations|questions)\/)([\w-]{1,64})(\/export)?$/;

@@ -58,65 +58,6 @@ const histogram = ({ bounds, counts, count, sum }: QuestionCounts["waits"]): rea
   [{ part: "count" }, count],
 ];
 
-const dashboardFamilies: readonly MetricFamily[] = [
-  {
-    type: "gauge",
-    name: "doorward_info",
-    labels: ["version", "node"],
-    help: "Version of the launcher, and its name among nodes that share a store; always 1.",
-    read: ({ version, store }) => {
-      const node = store?.health.nodes?.find(({ isSelf }) => isSelf);
-      return [[node ? { version, node: node.name } : { version }, 1]];
-    },
-  },
-  {
-    type: "gauge",
-    name: "doorward_state",
-    labels: ["state"],
-    help: "1 for the current state of the launcher, 0 for the others.",
-    read: ({ state }) => states.map((name) => [{ state: name }, name === state ? 1 : 0]),
-  },
-  {
-    type: "gauge",
-    name: "doorward_ready",
-    labels: [],
-    help: "1 while the launcher serves requests, 0 during startup and shutdown.",
-    read: ({ ready }) => singleSample(ready ? 1 : 0),
-  },
-  {
-    type: "gauge",
-    name: "doorward_sessions",
-    labels: [],
-    help: "Live sign-ins of the dashboard.",
-    read: ({ sessions }) => singleSample(sessions),
-  },
-  {
-    type: "counter",
-    name: "doorward_client_faults_total",
-    labels: ["reason"],
-    help: "Rejected connections, requests and handshakes of clients, by reason.",
-    read: ({ clientFaults }) => byLabel("reason", clientFaults),
-  },
-  {
-    type: "gauge",
-    name: "doorward_channel_sessions",
-    labels: ["channel"],
-    help: "Sessions with a client, of each channel of another author that reports them.",
-    read: ({ channels }) => channels.map(({ name, sessions }) => [{ channel: name }, sessions]),
-  },
-  {
-    type: "counter",
-    name: "doorward_channel_messages_total",
-    labels: ["channel", "direction"],
-    help: "Messages of each channel of another author, by direction: in or out.",
-    read: ({ channels }) =>
-      channels.flatMap(({ name: channel, received, sent }) => [
-        [{ channel, direction: "in" }, received],
-        [{ channel, direction: "out" }, sent],
-      ]),
-  },
-];
-
 /** Creates families that read a part of the snapshot. Without that part they have no samples. */
 const familiesOf =
   <T extends object>(partOf: (snapshot: MetricsSnapshot) => T | undefined) =>
@@ -136,9 +77,69 @@ const familiesOf =
       return part ? readPart(part) : [];
     },
   });
+const dashboardFamily = familiesOf((snapshot) => snapshot);
 const channelFamily = familiesOf(({ pico }) => pico);
 const storeFamily = familiesOf(({ store }) => store);
 const questionFamily = familiesOf(({ questions }) => questions);
+
+const dashboardFamilies: readonly MetricFamily[] = [
+  dashboardFamily(
+    "gauge",
+    "doorward_info",
+    ["version", "node"],
+    "Version of the launcher, and its name among nodes that share a store; always 1.",
+    ({ version, store }) => {
+      const node = store?.health.nodes?.find(({ isSelf }) => isSelf);
+      return [[node ? { version, node: node.name } : { version }, 1]];
+    },
+  ),
+  dashboardFamily(
+    "gauge",
+    "doorward_state",
+    ["state"],
+    "1 for the current state of the launcher, 0 for the others.",
+    ({ state }) => states.map((name) => [{ state: name }, name === state ? 1 : 0]),
+  ),
+  dashboardFamily(
+    "gauge",
+    "doorward_ready",
+    [],
+    "1 while the launcher serves requests, 0 during startup and shutdown.",
+    ({ ready }) => singleSample(ready ? 1 : 0),
+  ),
+  dashboardFamily(
+    "gauge",
+    "doorward_sessions",
+    [],
+    "Live sign-ins of the dashboard.",
+    ({ sessions }) => singleSample(sessions),
+  ),
+  dashboardFamily(
+    "counter",
+    "doorward_client_faults_total",
+    ["reason"],
+    "Rejected connections, requests and handshakes of clients, by reason.",
+    ({ clientFaults }) => byLabel("reason", clientFaults),
+  ),
+  dashboardFamily(
+    "gauge",
+    "doorward_channel_sessions",
+    ["channel"],
+    "Sessions with a client, of each channel of another author that reports them.",
+    ({ channels }) => channels.map(({ name, sessions }) => [{ channel: name }, sessions]),
+  ),
+  dashboardFamily(
+    "counter",
+    "doorward_channel_messages_total",
+    ["channel", "direction"],
+    "Messages of each channel of another author, by direction: in or out.",
+    ({ channels }) =>
+      channels.flatMap(({ name: channel, received, sent }) => [
+        [{ channel, direction: "in" }, received],
+        [{ channel, direction: "out" }, sent],
+      ]),
+  ),
+];
 
 const channelFamilies: readonly MetricFamily[] = [
   channelFamily(
