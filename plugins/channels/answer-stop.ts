@@ -33,7 +33,7 @@ export function stopTimes(
 }
 
 interface AnswerStopOptions {
-  readonly inbound: Pick<Inbound, "cut" | "giveUp" | "drained" | "stop">;
+  readonly inbound: Pick<Inbound, "cut" | "giveUp" | "drained" | "stop" | "channels">;
   readonly adapters: () => Iterable<Pick<ChannelAdapter, "name" | "drainMs">>;
 }
 
@@ -58,7 +58,9 @@ export class AnswerStop {
   /** Ends all answers now. Resolves when they have ended, or were cut. */
   async finish(): Promise<void> {
     const { inbound, adapters } = this.options;
-    for (const { name } of adapters()) this.cut(name);
+    // A channel that was detached may have answers, too.
+    const names = [...adapters()].map(({ name }) => name);
+    for (const name of [...names, ...inbound.channels()]) this.cut(name);
     await inbound.drained();
     for (const timer of this.timers) clearTimeout(timer);
     this.timers.clear();

@@ -45,6 +45,7 @@ const defaultStopGraceS = 10;
 export class Inbound {
   readonly isBusy: SessionQueues<Run>["has"];
   readonly busySessions: SessionQueues<Run>["busySessions"];
+  readonly channels: SessionQueues<Run>["channels"];
   private readonly dedupeContext: DedupeContext;
   private readonly options: InboundOptions;
   private readonly runOptions: RunOptions;
@@ -74,6 +75,7 @@ export class Inbound {
     this.queues = createSessionQueues(() => this.current?.width ?? 1);
     this.isBusy = this.queues.has;
     this.busySessions = this.queues.busySessions;
+    this.channels = this.queues.channels;
     this.runOptions = {
       ...options,
       deliveries: this.pendingDeliveries,

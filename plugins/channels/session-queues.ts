@@ -25,6 +25,8 @@ export interface SessionQueues<T extends Task> {
   add(channel: string, session: string, task: T): void;
   /** True if tasks of this session (default: of any session of the channel) run or wait. */
   has(channel: string, session?: string): boolean;
+  /** Lists the channels that have had tasks. */
+  channels(): readonly string[];
   /** Lists the sessions of the channel with tasks that run or wait. */
   busySessions(channel: string): readonly string[];
   /** Returns the tasks of a session that have started and are not forgotten, oldest first. */
@@ -142,6 +144,7 @@ export function createSessionQueues<T extends Task>(width: () => number): Sessio
   }
 
   return {
+    channels: () => [...channels.keys()],
     busySessions: (channel) => busyNames(channels.get(channel) ?? new Map()),
     add(channel, session, task) {
       const queues = queuesOf(channel);

@@ -11,7 +11,7 @@ const rooms = [
   ["plugins/http", 3_385],
   ["plugins/token-store", 1_400],
   ["plugins/settings", 500],
-  ["plugins/channels", 6_660],
+  ["plugins/channels", 6_670],
   ["plugins/conversations", 6_640],
   ["plugins/redis", 4_750],
   ["plugins/pico-server", 8_160],
