@@ -33,7 +33,7 @@ export function stopTimes(
 }
 
 interface AnswerStopOptions {
-  readonly inbound: Pick<Inbound, "cut" | "giveUp" | "drained" | "stop" | "channels">;
+  readonly inbound: Inbound;
   readonly adapters: () => Iterable<Pick<ChannelAdapter, "name" | "drainMs">>;
 }
 
@@ -60,8 +60,8 @@ export class AnswerStop {
     const { inbound, adapters } = this.options;
     // A channel that was detached may have answers, too.
     const names = [...adapters()].map(({ name }) => name);
-    for (const name of [...names, ...inbound.channels()]) this.cut(name);
-    await inbound.drained();
+    for (const name of [...names, ...inbound.queues.channels()]) this.cut(name);
+    await inbound.queues.drained();
     for (const timer of this.timers) clearTimeout(timer);
     this.timers.clear();
     inbound.stop();

@@ -4,7 +4,12 @@ import type { TakenIds } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Dedupe, DeliveryRecord } from "./dedupe.ts";
 import type { DeliveryCallbacks, InboundMessage } from "./contract.ts";
-import type { ReportingCallbacks } from "./session-queues.ts";
+
+/** Callbacks that may need time to report an outcome. */
+export interface ReportingCallbacks extends DeliveryCallbacks {
+  /** Resolves when the outcome is stored and reported; undefined if that took no time. */
+  readonly reporting?: Promise<void> | undefined;
+}
 
 /** Dependencies shared by all deliveries. */
 export interface DedupeContext {

@@ -144,7 +144,7 @@ interface HandleOptions {
   readonly isAttached: () => boolean;
   readonly detach: () => void;
   readonly inbound: InboundRoute;
-  readonly drained: Inbound["drained"];
+  readonly drained: Channels["drained"];
   readonly drainMs: () => number | undefined;
   readonly answer: Channels["answer"];
   readonly receipts: ReceiptTracker;
@@ -455,7 +455,7 @@ function createService(scope: ChannelsScope, parts: ServiceParts): Channels {
   const { clock, emit } = scope;
   const { outbound, openReplies, inbound, route, streams, receipts } = parts;
   const { history, adapters, recording, counts, answer, questions, titles } = parts;
-  const drained = (): Promise<void> => inbound.drained();
+  const drained = (): Promise<void> => inbound.queues.drained();
   return {
     typing: outbound.typing,
     answer,
@@ -474,7 +474,7 @@ function createService(scope: ChannelsScope, parts: ServiceParts): Channels {
     can: inbound.can,
     suggestions: () => inbound.suggestions(),
     stop: (to, id, by) => route.stopMessages(to, id, by),
-    busySessions: (channel) => inbound.busySessions(channel),
+    busySessions: (channel) => inbound.queues.busySessions(channel),
     list: () => adapters.list(),
     deliver: (to, message) => deliverAsOwner(scope, adapters, route, { ...message, ...to }),
     attach(adapter) {

@@ -25,7 +25,8 @@ import { keepSuggestions } from "./suggestions.ts";
 import type { Asker, Questions } from "./questions.ts";
 import type { ReplyStreams } from "./reply-streams.ts";
 import type { Recorded } from "./traffic.ts";
-import type { PendingDeliveries, PendingDelivery, Slot, Task } from "./session-queues.ts";
+import type { ReportingCallbacks } from "./deduped-delivery.ts";
+import type { Slot } from "./session-queues.ts";
 
 /** The application, and the facts about it that all messages need. */
 export interface ActiveApplication {
@@ -55,7 +56,8 @@ export interface RunOptions {
   /** Opens a stored file of a message; absent if this deployment keeps no files. */
   readonly openFile?: ((id: string) => Promise<AsyncIterable<Uint8Array>>) | undefined;
   readonly questions: Pick<Questions, "ask" | "closeRun">;
-  readonly deliveries: PendingDeliveries;
+  /** Receives errors thrown by the callbacks of a channel. */
+  readonly outcomeFailed: (error: unknown) => void;
   readonly deletions: Deletions;
   readonly current: () => ActiveApplication | undefined;
   /** Runs when the application fails after it has accepted the message. */
@@ -142,10 +144,10 @@ class ReceivedMessage implements Message {
 export const toRunning = (runs: readonly Run[]): readonly RunningMessage[] =>
   runs.flatMap(({ isOver, message: { id, at } }) => (isOver ? [] : [{ id, at }]));
 
-export class Run implements Task {
+export class Run {
   readonly message: InboundMessage;
   private readonly options: RunOptions;
-  private readonly delivery: PendingDelivery;
+  private readonly outcome: ReportingCallbacks;
   private readonly times: Recorded | undefined;
   private readonly isRepeated: boolean;
   private slot: Slot | undefined;
@@ -161,6 +163,8 @@ export class Run implements Task {
   private isComplete = false;
   private hasTurn = false;
   private hasReleased = false;
+  /** The channel has the outcome of the delivery. */
+  private hasOutcome = false;
   private hasSettled = false;
   /** Settles with the acceptance of a message whose turn is being stored. */
   private accepting: Promise<void> | undefined;
@@ -191,7 +195,7 @@ export class Run implements Task {
   constructor(
     options: RunOptions,
     message: InboundMessage,
-    delivery: PendingDelivery,
+    outcome: ReportingCallbacks,
     arrival: { readonly times: Recorded | undefined; readonly isRepeated: boolean },
   ) {
     this.options = options;
@@ -199,7 +203,7 @@ export class Run implements Task {
     this.isRepeated = arrival.isRepeated;
     this.message = message;
     this.asker = { request: message.id };
-    this.delivery = delivery;
+    this.outcome = outcome;
     this.deletedBefore = options.deletions.count;
   }
 
@@ -256,7 +260,7 @@ export class Run implements Task {
 
   /** Ends a message that the application has not received. */
   private leave(error: unknown): void {
-    this.options.deliveries.reject(this.delivery, error);
+    this.reject(error);
     const isLate = this.isOver;
     this.hasSettled = this.isOver = true;
     this.graceTimer?.();
@@ -264,9 +268,21 @@ export class Run implements Task {
     if (!isLate) this.slot!.forget(this);
   }
 
-  /** Removes a message that the application has not received. */
-  remove(reason: Error = channelsErrors.stopped()): void {
-    this.options.deliveries.reject(this.delivery, reason);
+  /** Rejects the delivery. @returns False if it has an outcome. */
+  reject(error: unknown): boolean {
+    return this.settleDelivery(() => this.outcome.rejected(error));
+  }
+
+  /** An error of the callbacks must not stop the next messages of the session. */
+  private settleDelivery(report: () => void): boolean {
+    if (this.hasOutcome) return false;
+    this.hasOutcome = true;
+    try {
+      report();
+    } catch (error) {
+      this.options.outcomeFailed(error);
+    }
+    return true;
   }
 
   /**
@@ -274,11 +290,11 @@ export class Run implements Task {
    *
    * @returns False if the application has begun with it.
    */
-  withdraw(reason: Error = channelsErrors.stopped()): boolean {
+  withdraw(reason: Error): boolean {
     const { received } = this;
     if (this.isStopped || !received || !this.askToReturn(received)) return false;
     this.isStopped = this.isOver = true;
-    this.remove(reason);
+    this.reject(reason);
     this.release();
     this.slot!.forget(this);
     return true;
@@ -311,7 +327,7 @@ export class Run implements Task {
     if (this.isStopped) return;
     this.isStopped = true;
     this.controller?.abort(reason);
-    this.options.deliveries.reject(this.delivery, reason);
+    this.reject(reason);
     for (const stream of this.streams ?? []) stream.abort(reason);
     if (this.isOver) return;
     const graceMs = this.application?.stopGraceMs ?? 0;
@@ -336,7 +352,7 @@ export class Run implements Task {
   giveUpAtStop(): void {
     if (this.isOver || !this.isStopping) return;
     if (!this.hasSettled) this.isCut = true;
-    this.options.deliveries.reject(this.delivery, channelsErrors.not_running());
+    this.reject(channelsErrors.not_running());
     this.release();
     this.end();
   }
@@ -349,7 +365,7 @@ export class Run implements Task {
   }
 
   accept(): void {
-    if (this.delivery.settled) return;
+    if (this.hasOutcome) return;
     const turn = this.addTurn();
     if (turn) this.accepting = turn.then(() => this.confirm());
     else this.confirm();
@@ -380,7 +396,7 @@ export class Run implements Task {
   }
 
   private confirm(): void {
-    if (!this.options.deliveries.accept(this.delivery)) return;
+    if (!this.settleDelivery(() => this.outcome.accepted("accepted"))) return;
     this.times?.accepted();
     this.release();
   }
@@ -468,14 +484,13 @@ export class Run implements Task {
   }
 
   private settle(error: unknown, hasFailed: boolean): void {
-    const { deliveries } = this.options;
     if (!hasFailed) this.accept();
     else if (this.isStopping && !this.isOver) {
       this.isCut = true;
-      deliveries.reject(this.delivery, channelsErrors.not_running());
+      this.reject(channelsErrors.not_running());
     } else {
       this.failureCode = codeOf(error);
-      if (!deliveries.reject(this.delivery, error) && !this.isStopped && !this.isStopping)
+      if (!this.reject(error) && !this.isStopped && !this.isStopping)
         this.options.failed(this.message, error);
     }
     this.hasSettled = true;
@@ -494,7 +509,7 @@ export class Run implements Task {
   private release(): void {
     if (this.hasReleased) return;
     this.hasReleased = true;
-    this.slot!.release(this);
+    this.slot!.release();
   }
 
   private endIfDone(): void {
@@ -512,8 +527,8 @@ export class Run implements Task {
     const end = this.toEnd();
     const ms = this.options.clock.now() - this.message.at;
     // A stop of the kernel waits until the acceptance is stored, and clients receive it first.
-    const reported = this.accepting?.then(() => this.delivery.outcome.reporting);
-    const reporting = reported ?? this.delivery.outcome.reporting;
+    const reported = this.accepting?.then(() => this.outcome.reporting);
+    const reporting = reported ?? this.outcome.reporting;
     const waiting = cutting ? cutting.then(() => reporting) : reporting;
     if (!waiting) return this.report(end, ms);
     const report = (): void => this.report(end, ms);
