@@ -11,7 +11,7 @@ const rooms = [
   ["plugins/http", 3_385],
   ["plugins/token-store", 1_400],
   ["plugins/settings", 500],
-  ["plugins/channels", 6_580],
+  ["plugins/channels", 6_470],
   ["plugins/conversations", 6_620],
   ["plugins/redis", 4_740],
   ["plugins/pico-server", 8_160],
