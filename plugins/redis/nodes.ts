@@ -109,7 +109,7 @@ export class Nodes {
 
   /** Compares settings with those of the other nodes. */
   announce(settings: string): void {
-    this.settings = this.options.space.settingsDigest(settings);
+    this.settings = this.options.space.digest("settings", settings);
   }
 
   /** Runs when a node is gone. */

@@ -13,7 +13,7 @@ const rooms = [
   ["plugins/settings", 500],
   ["plugins/channels", 6_470],
   ["plugins/conversations", 6_620],
-  ["plugins/redis", 4_740],
+  ["plugins/redis", 4_630],
   ["plugins/pico-server", 8_160],
   ["plugins/protocols", 7_290],
   ["plugins/program", 3_310],
