@@ -1,6 +1,7 @@
 // A session with subscribers on this node: passes on what any node appends, in order.
 import type { LogEntry, SequencedEntry, Subscriber } from "../conversations/log/session-log.ts";
 import type { SessionPlace } from "./keys.ts";
+import { readHead } from "./nodes.ts";
 
 /** The first line of a message on the channel of a session. */
 export interface EntryHead {
@@ -126,17 +127,14 @@ export class LiveSession {
 
   received(message: Buffer): void {
     const end = message.indexOf(10);
-    if (end < 0) return;
-    const head = JSON.parse(message.subarray(0, end).toString()) as EntryHead & {
-      readonly t?: string;
-      readonly d?: unknown;
-    };
-    if (head.e === undefined) {
-      if (head.t === "renewed") this.options.renewed(this);
-      if (head.t === "interrupted") this.options.interrupted(this);
-      if (head.t === "replaced") this.options.replaced(this, head.n, head.d);
+    const fields = end < 0 ? undefined : readHead(message);
+    if (fields?.e === undefined) {
+      if (fields?.t === "renewed") this.options.renewed(this);
+      if (fields?.t === "interrupted") this.options.interrupted(this);
+      if (fields?.t === "replaced") this.options.replaced(this, fields.n, fields.d);
       return;
     }
+    const head = fields as unknown as EntryHead;
     const { own, me } = this.options;
     const origin = { own: own(head), me };
     this.hear(toHeardEntry(this.session, head, message.subarray(end + 1), origin));
