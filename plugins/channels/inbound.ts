@@ -1,5 +1,5 @@
 /** Delivers inbound messages to the application and reports the outcome to their channel. */
-import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import { codeOf, type Release } from "../../kernel/index.ts";
 import { Dedupe, type DeliveryRecord } from "./dedupe.ts";
 import {
   DedupedDelivery,
@@ -27,8 +27,6 @@ import type {
 import { SessionQueues } from "./session-queues.ts";
 
 interface InboundOptions extends Omit<RunOptions, "outcomeFailed" | "current"> {
-  readonly clock: Clock;
-  readonly log: Log;
   /** Keeps the ids of accepted and stopped messages, if a plugin does. */
   readonly taken: TakenIds | undefined;
   /** @returns The record of its times, if a plugin has asked for them. */
@@ -107,13 +105,6 @@ export class Inbound {
     { dedupe: isDeduplicated = false, stopped = false }: PassOptions = {},
   ): void {
     const { knownIds } = this;
-    const isIdle = !knownIds || knownIds.loading.size + knownIds.held.size === 0;
-    const isReady = isIdle && !isDeduplicated;
-    if (isReady || !knownIds?.mustWait(inboundMessage, isDeduplicated)) {
-      if (stopped) this.rejectStopped(inboundMessage, deliveryCallbacks, isDeduplicated);
-      else this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated);
-      return;
-    }
     const delivery: WaitingDelivery = {
       message: inboundMessage,
       isStopped: stopped,
@@ -122,13 +113,13 @@ export class Inbound {
           ? this.rejectStopped(inboundMessage, deliveryCallbacks, isDeduplicated)
           : this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated),
       again: () => {
-        if (knownIds.mustWait(inboundMessage, isDeduplicated))
+        if (knownIds?.mustWait(inboundMessage, isDeduplicated))
           knownIds.wait(inboundMessage, delivery);
         else delivery.run();
       },
       reject: (error) => deliveryCallbacks.rejected(error),
     };
-    knownIds.wait(inboundMessage, delivery);
+    delivery.again();
   }
 
   /** Rejects a message that was stopped while it waited. It is known when it is repeated. */

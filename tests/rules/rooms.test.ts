@@ -11,7 +11,7 @@ const rooms = [
   ["plugins/http", 3_385],
   ["plugins/token-store", 1_400],
   ["plugins/settings", 500],
-  ["plugins/channels", 6_370],
+  ["plugins/channels", 6_320],
   ["plugins/conversations", 6_610],
   ["plugins/redis", 4_630],
   ["plugins/pico-server", 8_160],
