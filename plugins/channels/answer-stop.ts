@@ -33,7 +33,7 @@ export function stopTimes(
 }
 
 interface AnswerStopOptions {
-  readonly inbound: Pick<Inbound, "cut" | "giveUp" | "drained" | "stop">;
+  readonly inbound: Inbound;
   readonly adapters: () => Iterable<Pick<ChannelAdapter, "name" | "drainMs">>;
 }
 
@@ -58,8 +58,10 @@ export class AnswerStop {
   /** Ends all answers now. Resolves when they have ended, or were cut. */
   async finish(): Promise<void> {
     const { inbound, adapters } = this.options;
-    for (const { name } of adapters()) this.cut(name);
-    await inbound.drained();
+    // A channel that was detached may have answers, too.
+    const names = [...adapters()].map(({ name }) => name);
+    for (const name of [...names, ...inbound.queues.channels()]) this.cut(name);
+    await inbound.queues.drained();
     for (const timer of this.timers) clearTimeout(timer);
     this.timers.clear();
     inbound.stop();

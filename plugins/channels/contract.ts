@@ -28,45 +28,7 @@ import type {
 } from "./question-contract.ts";
 
 export type * from "./question-contract.ts";
-export type {
-  Address,
-  AnswerEnd,
-  AnswerResult,
-  ClientTool,
-  ContextUsage,
-  DurableAnswer,
-  EndOptions,
-  FinishReason,
-  GrowingMessage,
-  FormProperty,
-  FormSchema,
-  HistoryOptions,
-  InboundMessage,
-  Media,
-  OpenQuestion,
-  OutboundMessage,
-  PlanEntry,
-  PreviousTurn,
-  Question,
-  QuestionAnswer,
-  QuestionKind,
-  QuestionOption,
-  QuestionOutcome,
-  QuestionSettlement,
-  QuestionVia,
-  RunningMessage,
-  Sender,
-  StopResult,
-  StopStatus,
-  StepDetail,
-  StepKind,
-  StepLocation,
-  StepState,
-  ToolCall,
-  ToolChoice,
-  ToolResult,
-  Usage,
-} from "../conversations/contract.ts";
+export type * from "../conversations/messages.ts";
 
 /** Delivery status of a sent message. It only advances: written or buffered, then delivered or
  *  undelivered. */

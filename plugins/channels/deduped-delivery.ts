@@ -4,7 +4,12 @@ import type { TakenIds } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Dedupe, DeliveryRecord } from "./dedupe.ts";
 import type { DeliveryCallbacks, InboundMessage } from "./contract.ts";
-import type { ReportingCallbacks } from "./session-queues.ts";
+
+/** Callbacks that may need time to report an outcome. */
+export interface ReportingCallbacks extends DeliveryCallbacks {
+  /** Resolves when the outcome is stored and reported; undefined if that took no time. */
+  readonly reporting?: Promise<void> | undefined;
+}
 
 /** Dependencies shared by all deliveries. */
 export interface DedupeContext {
@@ -74,71 +79,50 @@ export class DedupedDelivery implements ReportingCallbacks {
   }
 
   accepted(status: Status): void {
-    const stored = store(this.context, this.message, this.record, false);
-    if (!stored) return this.reportAccepted(status);
-    this.reporting = stored
-      .then(
-        () => this.reportAccepted(status),
-        (error: unknown) => this.reportUnstored(error),
-      )
-      .catch(this.context.failed);
+    this.finish(false, () => this.reportAccepted(status));
   }
 
   rejected(error: unknown): void {
-    if (codeOf(error) === "stopped") return this.storeStopped(error);
+    if (codeOf(error) === "stopped") return this.finish(true, () => this.reportRejected(error));
     this.context.dedupe.forget(this.message, this.record);
     this.reportRejected(error);
   }
 
-  private storeStopped(reason: unknown): void {
-    const stored = store(this.context, this.message, this.record, true);
-    if (!stored) return this.reportStopped(reason);
+  /** From now on a repeated message must not reach the application, also if that is not stored. */
+  private finish(isStopped: boolean, report: () => void): void {
+    const { context, message, record } = this;
+    const known = (): void => {
+      record.isAccepted = !isStopped;
+      record.isStopped = isStopped;
+      if (!record.mustSettle) context.dedupe.settle(message, record);
+    };
+    const stored = store(context, message, record, isStopped);
+    if (!stored) {
+      known();
+      return report();
+    }
     this.reporting = stored
       .then(
-        () => this.reportStopped(reason),
-        (failure: unknown) => this.reportUnstoredStop(failure),
+        () => {
+          known();
+          report();
+        },
+        (failure: unknown) => {
+          record.mustSettle = !record.isDiscarded;
+          known();
+          // A deleted conversation needs no second attempt.
+          this.reportRejected(record.isDiscarded ? channelsErrors.stopped() : failure);
+        },
       )
-      .catch(this.context.failed);
-  }
-
-  private reportStopped(error: unknown): void {
-    this.record.isStopped = true;
-    this.settle();
-    this.reportRejected(error);
-  }
-
-  private reportUnstoredStop(failure: unknown): void {
-    this.reportStopped(this.noteUnstored(failure));
+      .catch(context.failed);
   }
 
   private reportAccepted(status: Status): void {
-    this.record.isAccepted = true;
-    this.settle();
     try {
       this.outcome.accepted(status);
     } finally {
       this.notifyOthers((other) => other.accepted("duplicate"));
     }
-  }
-
-  private settle(): void {
-    const { context, message, record } = this;
-    if (!record.mustSettle) context.dedupe.settle(message, record);
-  }
-
-  /** The application has the message, so a repeated one must not reach it again. */
-  private reportUnstored(failure: unknown): void {
-    this.record.isAccepted = true;
-    const error = this.noteUnstored(failure);
-    this.settle();
-    this.reportRejected(error);
-  }
-
-  /** @returns The error to report: a deleted conversation needs no second attempt. */
-  private noteUnstored(failure: unknown): unknown {
-    const { record } = this;
-    record.mustSettle = !record.isDiscarded;
-    return record.isDiscarded ? channelsErrors.stopped() : failure;
   }
 
   private reportRejected(error: unknown): void {

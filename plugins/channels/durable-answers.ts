@@ -69,7 +69,6 @@ export class DurableAnswers {
   /** Answers that no application has accepted, by the session and id of their question. */
   private readonly waiting = new Map<string, WaitingAnswer>();
   private stopTimer: Release | undefined;
-  private isStarted = false;
 
   constructor(options: DurableAnswersOptions) {
     this.options = options;
@@ -84,12 +83,6 @@ export class DurableAnswers {
       isDelivering: false,
       hasFailed: false,
     });
-    if (this.isStarted) this.deliverAll();
-  }
-
-  /** Deliveries are possible from now on. */
-  start(): void {
-    this.isStarted = true;
     this.deliverAll();
   }
 

@@ -1,7 +1,12 @@
 /** Delivers inbound messages to the application and reports the outcome to their channel. */
-import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import { codeOf, type Release } from "../../kernel/index.ts";
 import { Dedupe, type DeliveryRecord } from "./dedupe.ts";
-import { DedupedDelivery, settleAgain, type DedupeContext } from "./deduped-delivery.ts";
+import {
+  DedupedDelivery,
+  settleAgain,
+  type DedupeContext,
+  type ReportingCallbacks,
+} from "./deduped-delivery.ts";
 import { channelsErrors } from "./errors.ts";
 import { KnownIds, type WaitingDelivery } from "./known-ids.ts";
 import { maxHops } from "./outbound.ts";
@@ -19,17 +24,9 @@ import type {
   Sender,
   StopResult,
 } from "./contract.ts";
-import {
-  createPendingDeliveries,
-  createSessionQueues,
-  type PendingDeliveries,
-  type ReportingCallbacks,
-  type SessionQueues,
-} from "./session-queues.ts";
+import { SessionQueues } from "./session-queues.ts";
 
-interface InboundOptions extends Omit<RunOptions, "deliveries" | "current"> {
-  readonly clock: Clock;
-  readonly log: Log;
+interface InboundOptions extends Omit<RunOptions, "outcomeFailed" | "current"> {
   /** Keeps the ids of accepted and stopped messages, if a plugin does. */
   readonly taken: TakenIds | undefined;
   /** @returns The record of its times, if a plugin has asked for them. */
@@ -43,8 +40,7 @@ const defaultStopGraceS = 10;
 
 /** Delivers messages to the application: each session in order, different sessions in parallel. */
 export class Inbound {
-  readonly isBusy: SessionQueues<Run>["has"];
-  readonly busySessions: SessionQueues<Run>["busySessions"];
+  readonly queues = new SessionQueues<Run>(() => this.current?.width ?? 1);
   private readonly dedupeContext: DedupeContext;
   private readonly options: InboundOptions;
   private readonly runOptions: RunOptions;
@@ -59,27 +55,26 @@ export class Inbound {
   private hasWarned = false;
   /** Channels whose answers end, because the kernel stops. */
   private readonly cutChannels = new Set<string>();
-  private readonly pendingDeliveries: PendingDeliveries;
   private readonly dedupe: Dedupe;
   private readonly knownIds: KnownIds | undefined;
-  private readonly queues: SessionQueues<Run>;
 
   constructor(options: InboundOptions) {
     this.options = options;
-    this.pendingDeliveries = createPendingDeliveries(this.outcomeFailed);
     this.dedupe = new Dedupe(options.clock);
     const { taken } = options;
     this.dedupeContext = { dedupe: this.dedupe, taken, failed: this.outcomeFailed };
     this.knownIds = taken && new KnownIds(taken, this.dedupe, this.outcomeFailed);
-    this.queues = createSessionQueues(() => this.current?.width ?? 1);
-    this.isBusy = this.queues.has;
-    this.busySessions = this.queues.busySessions;
     this.runOptions = {
       ...options,
-      deliveries: this.pendingDeliveries,
+      outcomeFailed: this.outcomeFailed,
       current: () => this.activeApplication(),
       failed: (message, error) => this.failedAfterAcceptance(message, error),
     };
+  }
+
+  /** True if the application works on a message of the session, or one waits. */
+  isBusy(channel: string, session?: string): boolean {
+    return this.queues.has(channel, session);
   }
 
   handle(application: Application, options: ApplicationOptions = {}): Release {
@@ -110,13 +105,6 @@ export class Inbound {
     { dedupe: isDeduplicated = false, stopped = false }: PassOptions = {},
   ): void {
     const { knownIds } = this;
-    const isIdle = !knownIds || knownIds.loading.size + knownIds.held.size === 0;
-    const isReady = isIdle && !isDeduplicated;
-    if (isReady || !knownIds?.mustWait(inboundMessage, isDeduplicated)) {
-      if (stopped) this.rejectStopped(inboundMessage, deliveryCallbacks, isDeduplicated);
-      else this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated);
-      return;
-    }
     const delivery: WaitingDelivery = {
       message: inboundMessage,
       isStopped: stopped,
@@ -125,13 +113,13 @@ export class Inbound {
           ? this.rejectStopped(inboundMessage, deliveryCallbacks, isDeduplicated)
           : this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated),
       again: () => {
-        if (knownIds.mustWait(inboundMessage, isDeduplicated))
+        if (knownIds?.mustWait(inboundMessage, isDeduplicated))
           knownIds.wait(inboundMessage, delivery);
         else delivery.run();
       },
       reject: (error) => deliveryCallbacks.rejected(error),
     };
-    knownIds.wait(inboundMessage, delivery);
+    delivery.again();
   }
 
   /** Rejects a message that was stopped while it waited. It is known when it is repeated. */
@@ -178,11 +166,6 @@ export class Inbound {
     this.stopping = new AbortController();
   }
 
-  /** Resolves when the application works on no message. */
-  drained(): Promise<void> {
-    return this.queues.drained();
-  }
-
   /**
    * Rejects the messages of a channel that wait, and asks the application to end those that it
    * works on. Its own signal aborts when no other channel has a message.
@@ -190,7 +173,7 @@ export class Inbound {
   cut(channel: string): void {
     if (this.cutChannels.has(channel)) return;
     this.cutChannels.add(channel);
-    for (const run of this.queues.clear(channel)) run.remove(channelsErrors.not_running());
+    for (const run of this.queues.clear(channel)) run.reject(channelsErrors.not_running());
     for (const run of this.queues.allStarted(channel)) run.cut(channelsErrors.not_running());
     const isLast = this.queues
       .allStarted()
@@ -199,18 +182,14 @@ export class Inbound {
   }
 
   /** Ends the answers that have not ended since `cut`. Their messages are rejected. */
-  giveUp(channel?: string): void {
+  giveUp(channel: string): void {
     for (const run of this.queues.allStarted(channel)) run.giveUpAtStop();
   }
 
-  /** Ends what `cut` has left, and rejects everything that arrives from now on. */
+  /** Rejects everything that arrives from now on. No message is left. */
   stop(): void {
-    const controller = this.stopping;
+    this.stopping?.abort(channelsErrors.not_running());
     this.stopping = undefined;
-    this.giveUp();
-    this.queues.clear();
-    this.pendingDeliveries.rejectAll(channelsErrors.not_running);
-    controller?.abort(channelsErrors.not_running());
   }
 
   /**
@@ -303,11 +282,11 @@ export class Inbound {
   private removeUnstarted(
     { channel, session }: Address,
     matches: (run: Run) => boolean,
-    reason?: Error,
+    reason: Error = channelsErrors.stopped(),
   ): { readonly removed: readonly Run[]; readonly running: readonly Run[] } {
     const isMeant = (run: Run): boolean => !run.isOver && matches(run);
     const waiting = this.queues.remove(channel, session, isMeant);
-    for (const run of waiting) run.remove(reason);
+    for (const run of waiting) run.reject(reason);
     const started = this.queues.started(channel, session).filter(isMeant);
     const withdrawn = new Set(started.toReversed().filter((run) => run.withdraw(reason)));
     return {
@@ -354,10 +333,9 @@ export class Inbound {
     deliveryCallbacks: ReportingCallbacks,
     isRepeated = false,
   ): void {
-    const pendingDelivery = this.pendingDeliveries.open(deliveryCallbacks);
     const times = this.options.received(inboundMessage);
     const { channel, session } = inboundMessage;
-    const run = new Run(this.runOptions, inboundMessage, pendingDelivery, { times, isRepeated });
+    const run = new Run(this.runOptions, inboundMessage, deliveryCallbacks, { times, isRepeated });
     this.queues.add(channel, session, run);
   }
 

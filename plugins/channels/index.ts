@@ -22,12 +22,11 @@ import { createHistory } from "./history.ts";
 import { Inbound } from "./inbound.ts";
 import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
 import { Recording } from "./recording.ts";
-import type { RunOptions } from "./runs.ts";
 import { OpenReplies } from "./open-replies.ts";
 import { Titles } from "./titles.ts";
 import { addAnswer, createTrafficCounts, trafficCalls, type TrafficCounts } from "./traffic.ts";
 import { SessionQuestions } from "./session-questions.ts";
-import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
+import { ReplyStreams } from "./reply-streams.ts";
 import { isAnswerId } from "./durable-answers.ts";
 
 export { application } from "./application.ts";
@@ -47,66 +46,7 @@ export { createMessageIds, type MessageIds, type MessageIdsOptions } from "./mes
 export { createSendQueue, type SendQueue, type SendQueueOptions } from "./send-queue.ts";
 export type { ChannelsEvents } from "./events.ts";
 export { splitText } from "./split-text.ts";
-export type {
-  Address,
-  AnswerEnd,
-  AttachedChannel,
-  DeliveredMessage,
-  EndOptions,
-  FinishReason,
-  HistoryOptions,
-  PreviousTurn,
-  ReplyStream,
-  Application,
-  ApplicationOptions,
-  ChannelAdapter,
-  Channels,
-  ChannelTraffic,
-  ClientTool,
-  ContextUsage,
-  GrowingMessage,
-  InboundMessage,
-  ChannelHandle,
-  Media,
-  Message,
-  Ask,
-  AnswerResult,
-  DeliveryCallbacks,
-  DurableAnswer,
-  DurableQuestionInput,
-  FormProperty,
-  FormSchema,
-  OpenQuestion,
-  Question,
-  QuestionAnswer,
-  QuestionCounts,
-  QuestionInput,
-  QuestionKind,
-  QuestionOption,
-  QuestionOutcome,
-  QuestionResult,
-  QuestionSettlement,
-  QuestionVia,
-  OutboundMessage,
-  PlanEntry,
-  AdapterReceipt,
-  Receipt,
-  RequestTimes,
-  RequestTimesPart,
-  RunningMessage,
-  Sender,
-  StopResult,
-  StopStatus,
-  StreamOptions,
-  StepDetail,
-  StepKind,
-  StepLocation,
-  StepState,
-  ToolCall,
-  ToolChoice,
-  ToolResult,
-  Usage,
-} from "./contract.ts";
+export type * from "./contract.ts";
 
 const bytesOf = ({ content, media }: InboundMessage): number =>
   Buffer.byteLength(content) +
@@ -137,19 +77,22 @@ type InboundRoute = Pick<Inbound, "deliver" | "isBusy" | "forget"> & {
   readonly stopMessages: Channels["stop"];
 };
 
-interface HandleOptions {
-  readonly name: string;
-  readonly attached: AttachedChannels;
-  readonly now: () => number;
-  readonly isAttached: () => boolean;
-  readonly detach: () => void;
-  readonly inbound: InboundRoute;
-  readonly drained: Inbound["drained"];
-  readonly drainMs: () => number | undefined;
-  readonly answer: Channels["answer"];
+/** The objects of one kernel. */
+interface Parts {
+  readonly adapters: AttachedChannels;
+  readonly counts: TrafficCounts;
+  readonly isRunning: () => boolean;
   readonly receipts: ReceiptTracker;
+  readonly outbound: ReturnType<typeof createOutbound>;
+  readonly deletions: Deletions;
+  readonly openReplies: OpenReplies;
   readonly streams: ReplyStreams;
-  readonly emit: ChannelsScope["emit"];
+  readonly history: Channels["history"];
+  readonly titles: Titles;
+  readonly questions: SessionQuestions;
+  readonly inbound: Inbound;
+  readonly route: InboundRoute;
+  readonly answer: Channels["answer"];
 }
 
 /**
@@ -157,10 +100,7 @@ interface HandleOptions {
  *
  * @throws message_invalid for a message without texts, as in JavaScript.
  */
-function toInbound(
-  { name, now }: Pick<HandleOptions, "name" | "now">,
-  message: DeliveredMessage,
-): InboundMessage {
+function toInbound(name: string, message: DeliveredMessage, now: () => number): InboundMessage {
   for (const field of ["session", "id", "content"] as const)
     if (typeof message[field] !== "string")
       throw channelsErrors.message_invalid(field, typeof message[field]);
@@ -172,19 +112,25 @@ function toInbound(
 }
 
 /** Creates the handle of one attached channel. After `close` it ignores or rejects all calls. */
-function createChannelHandle(options: HandleOptions): ChannelHandle {
-  const { name, attached, isAttached, detach, inbound, drained, receipts, streams, emit } = options;
+function createChannelHandle(
+  { clock, emit }: ChannelsScope,
+  { adapters, route, inbound, receipts, streams, answer }: Parts,
+  adapter: ChannelAdapter,
+): ChannelHandle {
+  const { name } = adapter;
+  const attached = adapters.get(name);
+  const isAttached = (): boolean => adapters.get(name) === attached;
   const hand: ChannelHandle["hand"] = (message, outcome, deliverOptions) => {
     if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
     // A client must not take the place of an answer that the application waits for.
     if (isAnswerId(message.id ?? "")) return outcome.rejected(channelsErrors.id_reused());
     let complete: InboundMessage;
     try {
-      complete = toInbound(options, message);
+      complete = toInbound(name, message, () => clock.now());
     } catch (error) {
       return outcome.rejected(error);
     }
-    inbound.deliver(complete, outcome, deliverOptions);
+    route.deliver(complete, outcome, deliverOptions);
   };
   return {
     hand,
@@ -198,28 +144,28 @@ function createChannelHandle(options: HandleOptions): ChannelHandle {
     },
     sessionActive(session) {
       if (!isAttached()) return;
-      attached.noteSession(name, session, true);
+      adapters.noteSession(name, session, true);
       streams.sessionActive({ channel: name, session });
       emit("channels:session-joined", () => ({ channel: name, session }));
     },
     sessionIdle(session) {
       if (!isAttached()) return;
-      attached.noteSession(name, session, false);
+      adapters.noteSession(name, session, false);
       streams.sessionIdle({ channel: name, session });
       emit("channels:session-left", () => ({ channel: name, session }));
     },
     stop: (session, id, by) =>
-      isAttached() ? inbound.stopMessages({ channel: name, session }, id, by) : Promise.resolve([]),
-    async answer(session, id, answer, by, via = "pico") {
+      isAttached() ? route.stopMessages({ channel: name, session }, id, by) : Promise.resolve([]),
+    async answer(session, id, given, by, via = "pico") {
       if (!isAttached()) throw channelsErrors.not_running();
-      return options.answer({ channel: name, session }, id, answer, by, via);
+      return answer({ channel: name, session }, id, given, by, via);
     },
-    isBusy: (session) => isAttached() && inbound.isBusy(name, session),
-    drained,
-    stopTimes: (stopMs) => stopTimes(stopMs, options.drainMs()),
-    running: (session) => (isAttached() ? inbound.running(name, session) : Promise.resolve([])),
+    isBusy: (session) => isAttached() && route.isBusy(name, session),
+    drained: () => inbound.queues.drained(),
+    stopTimes: (stopMs) => stopTimes(stopMs, adapter.drainMs),
+    running: (session) => (isAttached() ? route.running(name, session) : Promise.resolve([])),
     close() {
-      if (isAttached()) detach();
+      if (isAttached()) adapters.delete(name);
     },
   };
 }
@@ -236,17 +182,11 @@ function createRoute(
   return { route, answer: (...given) => route.answer(...given) };
 }
 
-interface SendingOptions {
-  readonly adapters: AttachedChannels;
-  readonly isRunning: () => boolean;
-  readonly counts: TrafficCounts;
-  readonly isAsking: (to: Address) => boolean;
-}
-
 /** Creates the objects that pass messages and replies to the channels. */
 function createSending(
   { clock, random, emit, after }: ChannelsScope,
-  { adapters, isRunning, counts, isAsking }: SendingOptions,
+  { adapters, isRunning, counts }: Pick<Parts, "adapters" | "isRunning" | "counts">,
+  isAsking: (to: Address) => boolean,
 ) {
   const receipts = new ReceiptTracker((channel, session, { id, status, reason }) => {
     const optional = reason === undefined ? {} : { reason };
@@ -266,7 +206,7 @@ function createSending(
       return newId();
     },
   });
-  const streams = createReplyStreams({
+  const streams = new ReplyStreams({
     ...outbound,
     updates: ({ channel }) => adapters.get(channel)?.update !== undefined,
     isAsking,
@@ -274,23 +214,16 @@ function createSending(
     clock,
     after,
   });
-  const calls = { send: outbound.send, stream: streams.open, deletions };
-  return { outbound, streams, receipts, deletions, calls };
-}
-
-interface AskingOptions {
-  readonly sending: ReturnType<typeof createSending>;
-  readonly adapters: AttachedChannels;
-  readonly isRunning: () => boolean;
-  readonly history: Channels["history"];
-  readonly deliver: ConstructorParameters<typeof SessionQuestions>[0]["deliver"];
+  return { outbound, streams, receipts, deletions };
 }
 
 /** Creates the questions of the application, and emits the events about them. */
 function createQuestions(
   { clock, log, emit, after, uses }: ChannelsScope,
-  { sending: { outbound, streams }, adapters, isRunning, history, deliver }: AskingOptions,
+  parts: Pick<Parts, "outbound" | "streams" | "adapters" | "isRunning" | "history">,
+  deliver: InboundRoute["deliver"],
 ): SessionQuestions {
+  const { outbound, streams, adapters, isRunning, history } = parts;
   return new SessionQuestions({
     ...{ clock, log, after, isRunning, history, deliver },
     newId: outbound.newId,
@@ -319,18 +252,14 @@ const toStoredEnd = (
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
   { clock, log, emit, after, uses }: ChannelsScope,
-  calls: Pick<
-    RunOptions,
-    "send" | "openReplies" | "history" | "stream" | "deletions" | "questions"
-  > & { readonly titles: Titles },
-  adapters: AttachedChannels,
-  counts: TrafficCounts,
+  parts: Omit<Parts, "inbound" | "route" | "answer">,
 ): Inbound {
+  const { adapters, counts, titles, openReplies, history, streams, deletions } = parts;
   return new Inbound({
-    clock,
-    log,
-    after,
-    ...calls,
+    ...{ clock, log, after, openReplies, history, deletions },
+    questions: parts.questions.questions,
+    send: (to, message) => openReplies.send(to, message),
+    stream: (...given) => streams.open(...given),
     stopAsked: ({ channel, session, id, protocol }, by) =>
       emit("channels:stop-asked", () => ({
         channel,
@@ -345,7 +274,7 @@ function createInbound(
       const { channel, session, id, protocol } = message;
       const { outcome, code } = end;
       const told = adapters.get(channel)?.ended?.(session, id, end);
-      if (calls.titles.waiting.size > 0) calls.titles.answerEnded(message);
+      if (titles.waiting.size > 0) titles.answerEnded(message);
       uses.conversations?.noteEnd?.(message, id, toStoredEnd(end, ms));
       if (outcome === "completed") addAnswer(counts, { at: clock.now(), ms });
       emit("channels:answer-ended", () => ({
@@ -392,18 +321,9 @@ function createInbound(
   });
 }
 
-interface DeletionTargets {
-  readonly adapters: AttachedChannels;
-  readonly deletions: Deletions;
-  readonly questions: SessionQuestions;
-  readonly route: InboundRoute;
-  readonly streams: ReplyStreams;
-  readonly titles: Titles;
-}
-
 /** Ends everything of a session whose conversation is deleted. */
-function watchDeletions({ uses, emit }: ChannelsScope, targets: DeletionTargets): void {
-  const { adapters, deletions, titles, questions, route, streams } = targets;
+function watchDeletions({ uses, emit }: ChannelsScope, parts: Parts): void {
+  const { adapters, deletions, titles, questions, route, streams } = parts;
   uses.conversations?.watchDeletions?.((address) => {
     deletions.add(address);
     questions.deleted(address);
@@ -435,27 +355,9 @@ function deliverAsOwner(
   );
 }
 
-interface ServiceParts {
-  readonly outbound: ReturnType<typeof createOutbound>;
-  readonly openReplies: OpenReplies;
-  readonly inbound: Inbound;
-  readonly route: InboundRoute;
-  readonly answer: Channels["answer"];
-  readonly questions: SessionQuestions;
-  readonly streams: ReplyStreams;
-  readonly receipts: ReceiptTracker;
-  readonly history: Channels["history"];
-  readonly adapters: AttachedChannels;
-  readonly recording: Recording;
-  readonly counts: TrafficCounts;
-  readonly titles: Titles;
-}
-
-function createService(scope: ChannelsScope, parts: ServiceParts): Channels {
-  const { clock, emit } = scope;
-  const { outbound, openReplies, inbound, route, streams, receipts } = parts;
-  const { history, adapters, recording, counts, answer, questions, titles } = parts;
-  const drained = (): Promise<void> => inbound.drained();
+function createService(scope: ChannelsScope, parts: Parts, recording: Recording): Channels {
+  const { outbound, openReplies, inbound, route, streams } = parts;
+  const { history, adapters, counts, answer, questions, titles } = parts;
   return {
     typing: outbound.typing,
     answer,
@@ -465,32 +367,24 @@ function createService(scope: ChannelsScope, parts: ServiceParts): Channels {
       return openReplies.send(to, message);
     },
     update: (to, id, message) => openReplies.update(to, id, message),
-    drained,
+    drained: () => inbound.queues.drained(),
     handle: (application, options) => inbound.handle(application, options),
     stream: (to, options) => streams.open(to, options),
     history,
     title: (to, text) => titles.set(to, text),
-    ...trafficCalls(counts, clock),
+    ...trafficCalls(counts, scope.clock),
     can: inbound.can,
     suggestions: () => inbound.suggestions(),
     stop: (to, id, by) => route.stopMessages(to, id, by),
-    busySessions: (channel) => inbound.busySessions(channel),
+    busySessions: (channel) => inbound.queues.busySessions(channel),
     list: () => adapters.list(),
     deliver: (to, message) => deliverAsOwner(scope, adapters, route, { ...message, ...to }),
     attach(adapter) {
       assertAdapter(adapter);
-      const { name } = adapter;
-      if (adapters.get(name)) throw channelsErrors.channel_taken(name);
-      const observed = recording.observe(adapter);
-      adapters.add(observed, recording.isKept(adapter));
+      if (adapters.get(adapter.name)) throw channelsErrors.channel_taken(adapter.name);
+      adapters.add(recording.observe(adapter), recording.isKept(adapter));
       questions.attached();
-      const isAttached = (): boolean => adapters.get(name) === observed;
-      const detach = (): void => adapters.delete(name);
-      const now = (): number => clock.now();
-      const drainMs = (): number | undefined => adapter.drainMs;
-      const own = { name, attached: adapters, now, isAttached, detach };
-      const handle = { ...own, inbound: route, answer, drained, drainMs };
-      return createChannelHandle({ ...handle, receipts, streams, emit });
+      return createChannelHandle(scope, parts, adapter);
     },
   };
 }
@@ -523,42 +417,22 @@ export function channels(): Plugin<ChannelsShape> {
       const { clock, log, uses, after, onReady, onStop } = scope;
       const recording = new Recording({ conversations: uses.conversations, clock, log });
       const adapters = new AttachedChannels();
-      let sending = false;
       const counts = createTrafficCounts();
+      let sending = false;
       const isRunning = (): boolean => sending;
       const isAsking = (to: Address): boolean => questions.isOpen(to);
-      const sendingParts = createSending(scope, { adapters, isRunning, counts, isAsking });
-      const { outbound, streams, receipts, deletions } = sendingParts;
-      const openReplies = new OpenReplies(outbound);
-      const send: Channels["send"] = (to, message) => openReplies.send(to, message);
-      const history = createHistory(uses.conversations);
-      const questions = createQuestions(scope, {
-        sending: sendingParts,
-        adapters,
-        isRunning,
-        history,
-        deliver: (...delivery) => route.deliver(...delivery),
-      });
+      const first = { adapters, counts, isRunning, history: createHistory(uses.conversations) };
+      const sent = { ...first, ...createSending(scope, first, isAsking) };
+      const { outbound, streams } = sent;
+      const questions = createQuestions(scope, sent, (...delivery) => route.deliver(...delivery));
       const titles = new Titles(uses.conversations, log);
-      const inbound = createInbound(
-        scope,
-        {
-          ...sendingParts.calls,
-          send,
-          openReplies,
-          history,
-          titles,
-          questions: questions.questions,
-        },
-        adapters,
-        counts,
-      );
+      const asked = { ...sent, titles, questions, openReplies: new OpenReplies(outbound) };
+      const inbound = createInbound(scope, asked);
       const answers = new AnswerStop({ inbound, adapters: () => adapters.all() });
       scope.on("kernel:stop-begun", ({ timeoutMs }) => answers.begin(timeoutMs));
-
       const { route, answer } = createRoute(scope, inbound, questions);
-
-      watchDeletions(scope, { adapters, deletions, titles, questions, route, streams });
+      const parts: Parts = { ...asked, inbound, route, answer };
+      watchDeletions(scope, parts);
 
       onStop(() => void (sending = false));
       onReady(() => {
@@ -570,27 +444,13 @@ export function channels(): Plugin<ChannelsShape> {
           if (adapters.size > 0) inbound.warnOfMissingApplication();
         });
         return async () => {
-          const asked = questions.stop();
+          const settled = questions.stop();
           await answers.finish();
-          await Promise.all([asked, streams.stop()]);
+          await Promise.all([settled, streams.stop()]);
         };
       });
 
-      const parts = {
-        outbound,
-        openReplies,
-        inbound,
-        route,
-        answer,
-        questions,
-        streams,
-        receipts,
-        adapters,
-        recording,
-        counts,
-        titles,
-      };
-      return { channels: createService(scope, { ...parts, history }) };
+      return { channels: createService(scope, parts, recording) };
     },
   };
 }

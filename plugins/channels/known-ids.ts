@@ -24,9 +24,9 @@ export class KnownIds {
   private readonly dedupe: Dedupe;
   private readonly failed: (error: unknown) => void;
   /** Deliveries of sessions whose ids are being loaded. */
-  readonly loading = new Map<string, WaitingDelivery[]>();
+  private readonly loading = new Map<string, WaitingDelivery[]>();
   /** Deliveries of sessions whose conversations are being deleted. */
-  readonly held = new Map<string, WaitingDelivery[]>();
+  private readonly held = new Map<string, WaitingDelivery[]>();
 
   /** @param failed - Receives errors thrown by the callbacks of a channel. */
   constructor(taken: TakenIds, dedupe: Dedupe, failed: (error: unknown) => void) {

@@ -44,54 +44,53 @@ interface StreamObserver {
   settled(): void;
 }
 
-export interface ReplyStreams {
-  open(to: Address, options?: StreamOptions, observer?: StreamObserver): ReplyStream;
-  /** Aborts streams with `cancelWhenAlone` unless a client returns in time. */
-  sessionIdle(to: Address): void;
-  /** A client of the session is connected again. */
-  sessionActive(to: Address): void;
-  /** A question of the session was asked, or the last one was settled. */
-  questionsChanged(to: Address): void;
-  /** Aborts the streams of a session whose conversation is deleted. */
-  forget(to: Address): void;
-  /** Aborts all streams. Resolves when their text so far was sent, as far as possible. */
-  stop(): Promise<void>;
-}
-
 const emptyReceipt: Receipt = { id: "", status: "undelivered", reason: "aborted" };
 
-export function createReplyStreams(options: ReplyStreamOptions): ReplyStreams {
-  const writers = new Set<ReplyWriter>();
-  return {
-    open(to, streamOptions = {}, observer) {
-      const writer: ReplyWriter = new ReplyWriter(options, to, streamOptions, {
-        closed: () => void writers.delete(writer),
-        begins: () => observer?.begins(),
-        finished: (end) => observer?.finished(end),
-        settled: () => observer?.settled(),
-      });
-      writers.add(writer);
-      return writer.stream;
-    },
-    sessionIdle(to) {
-      for (const writer of [...writers]) if (writer.isFor(to)) writer.left();
-    },
-    sessionActive(to) {
-      for (const writer of writers) if (writer.isFor(to)) writer.returned();
-    },
-    questionsChanged(to) {
-      for (const writer of [...writers]) if (writer.isFor(to)) writer.questionsChanged();
-    },
-    forget(to) {
-      for (const writer of [...writers])
-        if (writer.isFor(to)) writer.stream.abort(channelsErrors.stopped());
-    },
-    async stop() {
-      const all = [...writers];
-      for (const { stream } of all) stream.abort(channelsErrors.not_running());
-      await Promise.all(all.map((writer) => writer.settled()));
-    },
-  };
+export class ReplyStreams {
+  private readonly options: ReplyStreamOptions;
+  private readonly writers = new Set<ReplyWriter>();
+
+  constructor(options: ReplyStreamOptions) {
+    this.options = options;
+  }
+
+  open(to: Address, streamOptions: StreamOptions = {}, observer?: StreamObserver): ReplyStream {
+    const closed = (): void => void this.writers.delete(writer);
+    const writer = new ReplyWriter(this.options, to, streamOptions, { ...observer, closed });
+    this.writers.add(writer);
+    return writer.stream;
+  }
+
+  /** Aborts streams with `cancelWhenAlone` unless a client returns in time. */
+  sessionIdle(to: Address): void {
+    for (const writer of this.of(to)) writer.left();
+  }
+
+  /** A client of the session is connected again. */
+  sessionActive(to: Address): void {
+    for (const writer of this.of(to)) writer.returned();
+  }
+
+  /** A question of the session was asked, or the last one was settled. */
+  questionsChanged(to: Address): void {
+    for (const writer of this.of(to)) writer.questionsChanged();
+  }
+
+  /** Aborts the streams of a session whose conversation is deleted. */
+  forget(to: Address): void {
+    for (const { stream } of this.of(to)) stream.abort(channelsErrors.stopped());
+  }
+
+  /** Aborts all streams. Resolves when their text so far was sent, as far as possible. */
+  async stop(): Promise<void> {
+    const all = [...this.writers];
+    for (const { stream } of all) stream.abort(channelsErrors.not_running());
+    await Promise.all(all.map((writer) => writer.settled()));
+  }
+
+  private of({ channel, session }: Address): readonly ReplyWriter[] {
+    return [...this.writers].filter(({ to }) => to.session === session && to.channel === channel);
+  }
 }
 
 const aloneMsOf = (
@@ -107,7 +106,7 @@ type LastOptions = NonNullable<Parameters<ReplyStream["end"]>[0]>;
 const isUndelivered = ({ status }: Receipt): boolean =>
   status === "buffered" || status === "undelivered";
 
-interface WriterOwner extends StreamObserver {
+interface WriterOwner extends Partial<StreamObserver> {
   closed(): void;
 }
 
@@ -117,7 +116,7 @@ const pauseAbove = 65_536;
 /** State of one growing reply. */
 class ReplyWriter {
   readonly stream: ReplyStream;
-  private readonly to: Address;
+  readonly to: Address;
   /** Milliseconds without a client after which the stream aborts; undefined for never. */
   private readonly aloneMs: number | undefined;
   private readonly options: ReplyStreamOptions;
@@ -168,10 +167,6 @@ class ReplyWriter {
       drained: () => this.drained(),
       end: (last) => this.end(last),
     };
-  }
-
-  isFor({ channel, session }: Address): boolean {
-    return this.to.session === session && this.to.channel === channel;
   }
 
   /** No client is connected: aborts after the time that `cancelWhenAlone` allows. */
@@ -240,14 +235,14 @@ class ReplyWriter {
     const { usage, finishReason, suggestions, ...message } = last;
     if (this.close()) {
       const { model } = message;
-      this.owner.finished({
+      this.owner.finished?.({
         ...(usage && { usage }),
         ...(finishReason && { finishReason }),
         ...(suggestions && { suggestions }),
         ...(model !== undefined && { model }),
       });
       this.finishing = this.finish(message);
-      void this.settled().then(() => this.owner.settled());
+      void this.settled().then(() => this.owner.settled?.());
     }
     const receipt = await this.finishing!;
     if (this.failure !== undefined) throw this.failure;
@@ -257,7 +252,7 @@ class ReplyWriter {
   private abort(reason?: unknown): void {
     if (!this.close()) return;
     this.finishing = this.finishAborted().catch(() => this.receipt ?? emptyReceipt);
-    void this.settled().then(() => this.owner.settled());
+    void this.settled().then(() => this.owner.settled?.());
     this.controller.abort(reason);
   }
 
@@ -346,7 +341,7 @@ class ReplyWriter {
   }
 
   private sendFirst(message: OutboundMessage & { readonly final?: boolean }): Promise<Receipt> {
-    this.owner.begins();
+    this.owner.begins?.();
     return this.options.send(this.to, message);
   }
 }

@@ -25,7 +25,8 @@ import { keepSuggestions } from "./suggestions.ts";
 import type { Asker, Questions } from "./questions.ts";
 import type { ReplyStreams } from "./reply-streams.ts";
 import type { Recorded } from "./traffic.ts";
-import type { PendingDeliveries, PendingDelivery, Slot, Task } from "./session-queues.ts";
+import type { ReportingCallbacks } from "./deduped-delivery.ts";
+import type { Slot } from "./session-queues.ts";
 
 /** The application, and the facts about it that all messages need. */
 export interface ActiveApplication {
@@ -55,7 +56,8 @@ export interface RunOptions {
   /** Opens a stored file of a message; absent if this deployment keeps no files. */
   readonly openFile?: ((id: string) => Promise<AsyncIterable<Uint8Array>>) | undefined;
   readonly questions: Pick<Questions, "ask" | "closeRun">;
-  readonly deliveries: PendingDeliveries;
+  /** Receives errors thrown by the callbacks of a channel. */
+  readonly outcomeFailed: (error: unknown) => void;
   readonly deletions: Deletions;
   readonly current: () => ActiveApplication | undefined;
   /** Runs when the application fails after it has accepted the message. */
@@ -68,57 +70,23 @@ export interface RunOptions {
   readonly stopTimedOut: (message: InboundMessage, seconds: number) => void;
 }
 
-/** The message that the application receives. `signal` and `end` are made when they are read. */
-class ReceivedMessage implements Message {
-  readonly channel: string;
-  readonly session: string;
-  readonly id: string;
-  readonly content: string;
-  readonly media: readonly Media[];
-  readonly at: number;
-  readonly hops: number;
-  readonly accept: () => void;
-  readonly reply: Message["reply"];
-  readonly stream: Message["stream"];
-  declare readonly sender?: NonNullable<InboundMessage["sender"]>;
-  declare readonly inReplyTo?: string;
-  declare readonly replaces?: string;
-  declare readonly protocol?: string;
-  declare readonly previous?: NonNullable<InboundMessage["previous"]>;
-  declare readonly tools?: NonNullable<InboundMessage["tools"]>;
-  declare readonly toolChoice?: NonNullable<InboundMessage["toolChoice"]>;
-  declare readonly toolResults?: NonNullable<InboundMessage["toolResults"]>;
-  declare readonly continues?: true;
-  declare readonly metadata?: NonNullable<InboundMessage["metadata"]>;
-  declare readonly answer?: NonNullable<InboundMessage["answer"]>;
+/**
+ * The message that the application receives. `signal` and `end` are made when they are read, by
+ * getters of a class: those of an object literal took five times as long as the whole delivery.
+ */
+class ReceivedMessage implements Pick<Message, "ask" | "signal" | "history" | "end"> {
   readonly #run: Run;
 
   constructor(run: Run, message: InboundMessage) {
-    const { channel, session, id, content, media, at, hops } = message;
-    const { sender, inReplyTo, replaces, protocol, previous, metadata, answer } = message;
-    const { tools, toolChoice, toolResults, continues } = message;
     this.#run = run;
-    this.channel = channel;
-    this.session = session;
-    this.id = id;
-    this.content = content;
-    this.media = run.withOpen(media);
-    this.at = at;
-    this.hops = hops;
-    this.accept = () => run.accept();
-    this.reply = (reply) => run.reply(reply);
-    this.stream = (options) => run.openStream(options);
-    if (sender !== undefined) this.sender = sender;
-    if (inReplyTo !== undefined) this.inReplyTo = inReplyTo;
-    if (replaces !== undefined) this.replaces = replaces;
-    if (protocol !== undefined) this.protocol = protocol;
-    if (previous !== undefined) this.previous = run.withOpenIn(previous);
-    if (metadata !== undefined) this.metadata = metadata;
-    if (answer !== undefined) this.answer = answer;
-    if (tools !== undefined) this.tools = tools;
-    if (toolChoice !== undefined) this.toolChoice = toolChoice;
-    if (toolResults !== undefined) this.toolResults = toolResults;
-    if (continues) this.continues = continues;
+    const { media, previous } = message;
+    const calls: Pick<Message, "accept" | "reply" | "stream"> = {
+      accept: () => run.accept(),
+      reply: (reply) => run.reply(reply),
+      stream: (options) => run.openStream(options),
+    };
+    Object.assign(this, message, calls, { media: run.withOpen(media) });
+    if (previous) Object.assign(this, { previous: run.withOpenIn(previous) });
   }
 
   get ask(): Ask {
@@ -142,10 +110,10 @@ class ReceivedMessage implements Message {
 export const toRunning = (runs: readonly Run[]): readonly RunningMessage[] =>
   runs.flatMap(({ isOver, message: { id, at } }) => (isOver ? [] : [{ id, at }]));
 
-export class Run implements Task {
+export class Run {
   readonly message: InboundMessage;
   private readonly options: RunOptions;
-  private readonly delivery: PendingDelivery;
+  private readonly outcome: ReportingCallbacks;
   private readonly times: Recorded | undefined;
   private readonly isRepeated: boolean;
   private slot: Slot | undefined;
@@ -161,6 +129,8 @@ export class Run implements Task {
   private isComplete = false;
   private hasTurn = false;
   private hasReleased = false;
+  /** The channel has the outcome of the delivery. */
+  private hasOutcome = false;
   private hasSettled = false;
   /** Settles with the acceptance of a message whose turn is being stored. */
   private accepting: Promise<void> | undefined;
@@ -168,7 +138,7 @@ export class Run implements Task {
   /** A client has stopped the message. Its questions are settled before the application stops. */
   private isClosing = false;
   /** Set when the application receives the message. */
-  private received: ReceivedMessage | undefined;
+  private received: Message | undefined;
   /** Conversations that were deleted before this message arrived. */
   private readonly deletedBefore: number;
   private hasReported = false;
@@ -191,7 +161,7 @@ export class Run implements Task {
   constructor(
     options: RunOptions,
     message: InboundMessage,
-    delivery: PendingDelivery,
+    outcome: ReportingCallbacks,
     arrival: { readonly times: Recorded | undefined; readonly isRepeated: boolean },
   ) {
     this.options = options;
@@ -199,7 +169,7 @@ export class Run implements Task {
     this.isRepeated = arrival.isRepeated;
     this.message = message;
     this.asker = { request: message.id };
-    this.delivery = delivery;
+    this.outcome = outcome;
     this.deletedBefore = options.deletions.count;
   }
 
@@ -241,7 +211,7 @@ export class Run implements Task {
     this.application = current;
     let result: void | Promise<void>;
     try {
-      this.received = new ReceivedMessage(this, this.message);
+      this.received = new ReceivedMessage(this, this.message) as unknown as Message;
       result = current.application(this.received, current.signal);
     } catch (error) {
       return this.settle(error, true);
@@ -256,7 +226,7 @@ export class Run implements Task {
 
   /** Ends a message that the application has not received. */
   private leave(error: unknown): void {
-    this.options.deliveries.reject(this.delivery, error);
+    this.reject(error);
     const isLate = this.isOver;
     this.hasSettled = this.isOver = true;
     this.graceTimer?.();
@@ -264,9 +234,21 @@ export class Run implements Task {
     if (!isLate) this.slot!.forget(this);
   }
 
-  /** Removes a message that the application has not received. */
-  remove(reason: Error = channelsErrors.stopped()): void {
-    this.options.deliveries.reject(this.delivery, reason);
+  /** Rejects the delivery. @returns False if it has an outcome. */
+  reject(error: unknown): boolean {
+    return this.settleDelivery(() => this.outcome.rejected(error));
+  }
+
+  /** An error of the callbacks must not stop the next messages of the session. */
+  private settleDelivery(report: () => void): boolean {
+    if (this.hasOutcome) return false;
+    this.hasOutcome = true;
+    try {
+      report();
+    } catch (error) {
+      this.options.outcomeFailed(error);
+    }
+    return true;
   }
 
   /**
@@ -274,18 +256,18 @@ export class Run implements Task {
    *
    * @returns False if the application has begun with it.
    */
-  withdraw(reason: Error = channelsErrors.stopped()): boolean {
+  withdraw(reason: Error): boolean {
     const { received } = this;
     if (this.isStopped || !received || !this.askToReturn(received)) return false;
     this.isStopped = this.isOver = true;
-    this.remove(reason);
+    this.reject(reason);
     this.release();
     this.slot!.forget(this);
     return true;
   }
 
   /** An application that fails here keeps the message, which is stopped as others are. */
-  private askToReturn(received: ReceivedMessage): boolean {
+  private askToReturn(received: Message): boolean {
     try {
       return this.application?.withdraw?.(received) === true;
     } catch (err) {
@@ -311,7 +293,7 @@ export class Run implements Task {
     if (this.isStopped) return;
     this.isStopped = true;
     this.controller?.abort(reason);
-    this.options.deliveries.reject(this.delivery, reason);
+    this.reject(reason);
     for (const stream of this.streams ?? []) stream.abort(reason);
     if (this.isOver) return;
     const graceMs = this.application?.stopGraceMs ?? 0;
@@ -336,7 +318,7 @@ export class Run implements Task {
   giveUpAtStop(): void {
     if (this.isOver || !this.isStopping) return;
     if (!this.hasSettled) this.isCut = true;
-    this.options.deliveries.reject(this.delivery, channelsErrors.not_running());
+    this.reject(channelsErrors.not_running());
     this.release();
     this.end();
   }
@@ -349,7 +331,7 @@ export class Run implements Task {
   }
 
   accept(): void {
-    if (this.delivery.settled) return;
+    if (this.hasOutcome) return;
     const turn = this.addTurn();
     if (turn) this.accepting = turn.then(() => this.confirm());
     else this.confirm();
@@ -380,7 +362,7 @@ export class Run implements Task {
   }
 
   private confirm(): void {
-    if (!this.options.deliveries.accept(this.delivery)) return;
+    if (!this.settleDelivery(() => this.outcome.accepted("accepted"))) return;
     this.times?.accepted();
     this.release();
   }
@@ -468,14 +450,13 @@ export class Run implements Task {
   }
 
   private settle(error: unknown, hasFailed: boolean): void {
-    const { deliveries } = this.options;
     if (!hasFailed) this.accept();
     else if (this.isStopping && !this.isOver) {
       this.isCut = true;
-      deliveries.reject(this.delivery, channelsErrors.not_running());
+      this.reject(channelsErrors.not_running());
     } else {
       this.failureCode = codeOf(error);
-      if (!deliveries.reject(this.delivery, error) && !this.isStopped && !this.isStopping)
+      if (!this.reject(error) && !this.isStopped && !this.isStopping)
         this.options.failed(this.message, error);
     }
     this.hasSettled = true;
@@ -494,7 +475,7 @@ export class Run implements Task {
   private release(): void {
     if (this.hasReleased) return;
     this.hasReleased = true;
-    this.slot!.release(this);
+    this.slot!.release();
   }
 
   private endIfDone(): void {
@@ -512,8 +493,8 @@ export class Run implements Task {
     const end = this.toEnd();
     const ms = this.options.clock.now() - this.message.at;
     // A stop of the kernel waits until the acceptance is stored, and clients receive it first.
-    const reported = this.accepting?.then(() => this.delivery.outcome.reporting);
-    const reporting = reported ?? this.delivery.outcome.reporting;
+    const reported = this.accepting?.then(() => this.outcome.reporting);
+    const reporting = reported ?? this.outcome.reporting;
     const waiting = cutting ? cutting.then(() => reporting) : reporting;
     if (!waiting) return this.report(end, ms);
     const report = (): void => this.report(end, ms);

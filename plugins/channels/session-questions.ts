@@ -1,5 +1,4 @@
 // Connects the questions of the channels with stores, nodes and the messages of their answers.
-import type { Log, Release } from "../../kernel/index.ts";
 import type { Conversations, SessionOwnership } from "../conversations/index.ts";
 import { DurableAnswers } from "./durable-answers.ts";
 import { channelsErrors } from "./errors.ts";
@@ -8,8 +7,6 @@ import { Questions, type QuestionsOptions } from "./questions.ts";
 import type { Address, AnswerResult, Channels } from "./contract.ts";
 
 interface SessionQuestionsOptions extends Omit<QuestionsOptions, "answered" | "findSettled"> {
-  readonly log: Log;
-  readonly after: (ms: number, run: () => void) => Release;
   readonly store: Conversations["questions"];
   readonly ownership: SessionOwnership | undefined;
   readonly history: Channels["history"];
@@ -100,10 +97,9 @@ export class SessionQuestions {
     this.answers.forget(address);
   }
 
-  /** Continues with the questions of an earlier process, and delivers answers from now on. */
+  /** Continues with the questions of an earlier process. */
   start(): void {
     this.isRunning = true;
-    this.answers.start();
     // Nodes that share a store read those of each session that they take.
     if (this.options.ownership) void this.sweep();
     else this.load();

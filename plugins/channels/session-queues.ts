@@ -1,43 +1,20 @@
-/**
- * Runs tasks of one session in order, and tasks of different sessions in parallel. Tracks the
- * deliveries that have not settled.
- */
-import type { DeliveryCallbacks } from "./contract.ts";
+/** Runs tasks of one session in order, and tasks of different sessions in parallel. */
 
 /** Where a task runs. One object per session: it belongs to no single task. */
 export interface Slot {
   /** Frees the place for the next task, while this one may continue. At most once. */
-  release(task: Task): void;
+  release(): void;
   /** Forgets a task that has ended. At most once, after `release`. */
   forget(task: Task): void;
 }
 
-export interface Task {
+interface Task {
   /** Calls `release` and `forget` of the slot, now or later. Must not throw. */
   start(slot: Slot): void;
 }
 
 /** Idle queues that are kept for reuse, because most sessions continue. */
 const maxIdleQueues = 1_024;
-
-export interface SessionQueues<T extends Task> {
-  /** Starts `task` when its turn comes. */
-  add(channel: string, session: string, task: T): void;
-  /** True if tasks of this session (default: of any session of the channel) run or wait. */
-  has(channel: string, session?: string): boolean;
-  /** Lists the sessions of the channel with tasks that run or wait. */
-  busySessions(channel: string): readonly string[];
-  /** Returns the tasks of a session that have started and are not forgotten, oldest first. */
-  started(channel: string, session: string): readonly T[];
-  /** Removes the waiting tasks of a session that match, and returns them. */
-  remove(channel: string, session: string, matches: (task: T) => boolean): readonly T[];
-  /** Removes the waiting tasks of a channel (default: of all), and returns them. */
-  clear(channel?: string): readonly T[];
-  /** Returns the tasks of a channel (default: of all) that have started and are not forgotten. */
-  allStarted(channel?: string): readonly T[];
-  /** Resolves when no task runs or waits. */
-  drained(): Promise<void>;
-}
 
 interface SessionQueue<T extends Task> {
   waiting: T[];
@@ -50,191 +27,122 @@ interface SessionQueue<T extends Task> {
   readonly slot: Slot;
 }
 
-const createQueue = <T extends Task>(slot: Slot): SessionQueue<T> => ({
-  waiting: [],
-  started: [],
-  running: 0,
-  isDraining: false,
-  slot,
-});
+type Queues<T extends Task> = Map<string, SessionQueue<T>>;
 
 const isIdle = <T extends Task>({ started, waiting }: SessionQueue<T>): boolean =>
   started.length === 0 && waiting.length === 0;
 
-const busyNames = <T extends Task>(queues: ReadonlyMap<string, SessionQueue<T>>) =>
-  [...queues].flatMap(([name, queue]) => (isIdle(queue) ? [] : name));
-
-function start<T extends Task>(queue: SessionQueue<T>, task: T): void {
-  queue.running += 1;
-  queue.started.push(task);
-  task.start(queue.slot);
-}
-
-/** The tasks of all sessions that have started and are not forgotten. */
-class TaskCount {
+export class SessionQueues<T extends Task> {
+  private readonly width: () => number;
+  private readonly byChannel = new Map<string, Queues<T>>();
+  /** Tasks of all sessions that have started and are not forgotten. */
   private count = 0;
-  private resolve: (() => void) | undefined;
-  private empty: Promise<void> | undefined;
+  /** Calls of `drained` that wait. */
+  private waiting: (() => void)[] = [];
 
-  add(): void {
-    this.count += 1;
+  /** @param width - Returns how many tasks of one session may run in parallel. */
+  constructor(width: () => number) {
+    this.width = width;
   }
 
-  remove(): void {
-    this.count -= 1;
-    if (this.count > 0) return;
-    this.resolve?.();
-    this.empty = this.resolve = undefined;
+  /** Starts `task` when its turn comes. */
+  add(channel: string, session: string, task: T): void {
+    const queues = this.byChannel.get(channel) ?? new Map<string, SessionQueue<T>>();
+    this.byChannel.set(channel, queues);
+    const queue = queues.get(session) ?? this.open(queues, session);
+    queue.waiting.push(task);
+    this.runNext(queue);
   }
 
-  drained(): Promise<void> {
-    if (this.count === 0) return Promise.resolve();
-    return (this.empty ??= new Promise((resolve) => void (this.resolve = resolve)));
-  }
-}
-
-/** @param width - Returns how many tasks of one session may run in parallel. */
-export function createSessionQueues<T extends Task>(width: () => number): SessionQueues<T> {
-  type Queues = Map<string, SessionQueue<T>>;
-  const channels = new Map<string, Queues>();
-  const tasks = new TaskCount();
-  const find = (channel: string, session: string) => channels.get(channel)?.get(session);
-
-  function runNext(queue: SessionQueue<T>): void {
-    if (queue.isDraining) return;
-    queue.isDraining = true;
-    while (queue.running < width()) {
-      const task = queue.waiting.shift();
-      if (task === undefined) break;
-      tasks.add();
-      start(queue, task);
-    }
-    queue.isDraining = false;
+  /** Lists the channels that have had tasks. */
+  channels(): readonly string[] {
+    return [...this.byChannel.keys()];
   }
 
-  function open(queues: Queues, name: string): SessionQueue<T> {
+  /** True if tasks of this session (default: of any session of the channel) run or wait. */
+  has(channel: string, session?: string): boolean {
+    if (session === undefined) return this.queuesOf(channel).some((queue) => !isIdle(queue));
+    const queue = this.find(channel, session);
+    return queue !== undefined && !isIdle(queue);
+  }
+
+  /** Lists the sessions of the channel with tasks that run or wait. */
+  busySessions(channel: string): readonly string[] {
+    const queues = [...(this.byChannel.get(channel) ?? [])];
+    return queues.flatMap(([name, queue]) => (isIdle(queue) ? [] : name));
+  }
+
+  /** Returns the tasks of a session that have started and are not forgotten, oldest first. */
+  started(channel: string, session: string): readonly T[] {
+    return [...(this.find(channel, session)?.started ?? [])];
+  }
+
+  /** Returns the tasks of a channel (default: of all) that have started and are not forgotten. */
+  allStarted(channel?: string): readonly T[] {
+    return this.queuesOf(channel).flatMap(({ started }) => started);
+  }
+
+  /** Removes the waiting tasks of a session that match, and returns them. */
+  remove(channel: string, session: string, matches: (task: T) => boolean): readonly T[] {
+    const queue = this.find(channel, session);
+    const removed = queue?.waiting.filter(matches) ?? [];
+    if (queue && removed.length > 0)
+      queue.waiting = queue.waiting.filter((task) => !removed.includes(task));
+    return removed;
+  }
+
+  /** Removes the waiting tasks of a channel, and returns them. */
+  clear(channel: string): readonly T[] {
+    return this.queuesOf(channel).flatMap((queue) => queue.waiting.splice(0));
+  }
+
+  /** Resolves when no task runs or waits. */
+  async drained(): Promise<void> {
+    if (this.count > 0) await new Promise<void>((resolve) => void this.waiting.push(resolve));
+  }
+
+  private find(channel: string, session: string): SessionQueue<T> | undefined {
+    return this.byChannel.get(channel)?.get(session);
+  }
+
+  private queuesOf(channel?: string): readonly SessionQueue<T>[] {
+    const own = channel === undefined ? this.byChannel.values() : [this.byChannel.get(channel)];
+    return [...own].flatMap((queues) => [...(queues?.values() ?? [])]);
+  }
+
+  private open(queues: Queues<T>, name: string): SessionQueue<T> {
     const slot: Slot = {
-      release() {
+      release: () => {
         queue.running -= 1;
-        runNext(queue);
+        this.runNext(queue);
       },
-      forget(task) {
+      forget: (task) => {
         queue.started.splice(queue.started.indexOf(task as T), 1);
-        tasks.remove();
+        this.count -= 1;
+        if (this.count === 0) for (const resolve of this.waiting.splice(0)) resolve();
         if (isIdle(queue) && queues.size > maxIdleQueues && queues.get(name) === queue)
           queues.delete(name);
       },
     };
-    const queue = createQueue<T>(slot);
+    const queue: SessionQueue<T> = {
+      ...{ waiting: [], started: [], running: 0, isDraining: false },
+      slot,
+    };
     queues.set(name, queue);
     return queue;
   }
 
-  const queuesFor = (channel?: string): readonly SessionQueue<T>[] =>
-    (channel === undefined ? [...channels.values()] : [channels.get(channel) ?? new Map()]).flatMap(
-      (queues: Queues) => [...queues.values()],
-    );
-
-  function queuesOf(channel: string): Queues {
-    const queues = channels.get(channel) ?? new Map<string, SessionQueue<T>>();
-    if (queues.size === 0) channels.set(channel, queues);
-    return queues;
-  }
-
-  return {
-    busySessions: (channel) => busyNames(channels.get(channel) ?? new Map()),
-    add(channel, session, task) {
-      const queues = queuesOf(channel);
-      const queue = queues.get(session) ?? open(queues, session);
-      queue.waiting.push(task);
-      runNext(queue);
-    },
-    clear: (channel) => queuesFor(channel).flatMap((queue) => queue.waiting.splice(0)),
-    allStarted: (channel) => queuesFor(channel).flatMap(({ started }) => started),
-    drained: () => tasks.drained(),
-    has(channel, session) {
-      if (session === undefined) {
-        for (const queue of channels.get(channel)?.values() ?? []) if (!isIdle(queue)) return true;
-        return false;
-      }
-      const queue = find(channel, session);
-      return queue !== undefined && !isIdle(queue);
-    },
-    started: (channel, session) => [...(find(channel, session)?.started ?? [])],
-    remove(channel, session, matches) {
-      const queue = find(channel, session);
-      const removed = queue?.waiting.filter(matches) ?? [];
-      if (queue && removed.length > 0)
-        queue.waiting = queue.waiting.filter((task) => !removed.includes(task));
-      return removed;
-    },
-  };
-}
-
-/** Callbacks that may need time to report an outcome. */
-export interface ReportingCallbacks extends DeliveryCallbacks {
-  /** Resolves when the outcome is stored and reported; undefined if that took no time. */
-  readonly reporting?: Promise<void> | undefined;
-}
-
-/** One delivery; it settles once. */
-export interface PendingDelivery {
-  readonly outcome: ReportingCallbacks;
-  settled: boolean;
-}
-
-/**
- * The deliveries that have not settled. `accept` and `reject` return `false` if the delivery has
- * already settled.
- */
-export interface PendingDeliveries {
-  open(callbacks: ReportingCallbacks): PendingDelivery;
-  accept(pendingDelivery: PendingDelivery): boolean;
-  reject(pendingDelivery: PendingDelivery, error: unknown): boolean;
-  rejectAll(error: () => Error): void;
-}
-
-/**
- * @param failed - Receives errors thrown by the callbacks of a channel. Such an error must not stop
- *   the next messages of the session.
- */
-export function createPendingDeliveries(failed: (error: unknown) => void): PendingDeliveries {
-  const open = new Set<PendingDelivery>();
-
-  function settle(pendingDelivery: PendingDelivery): boolean {
-    if (pendingDelivery.settled) return false;
-    pendingDelivery.settled = true;
-    return open.delete(pendingDelivery);
-  }
-
-  function reject(pendingDelivery: PendingDelivery, error: unknown): boolean {
-    if (!settle(pendingDelivery)) return false;
-    try {
-      pendingDelivery.outcome.rejected(error);
-    } catch (thrown) {
-      failed(thrown);
+  private runNext(queue: SessionQueue<T>): void {
+    if (queue.isDraining) return;
+    queue.isDraining = true;
+    while (queue.running < this.width()) {
+      const task = queue.waiting.shift();
+      if (task === undefined) break;
+      this.count += 1;
+      queue.running += 1;
+      queue.started.push(task);
+      task.start(queue.slot);
     }
-    return true;
+    queue.isDraining = false;
   }
-
-  return {
-    reject,
-    open(deliveryCallbacks) {
-      const pendingDelivery = { outcome: deliveryCallbacks, settled: false };
-      open.add(pendingDelivery);
-      return pendingDelivery;
-    },
-    accept(pendingDelivery) {
-      if (!settle(pendingDelivery)) return false;
-      try {
-        pendingDelivery.outcome.accepted("accepted");
-      } catch (thrown) {
-        failed(thrown);
-      }
-      return true;
-    },
-    rejectAll(error) {
-      for (const pendingDelivery of [...open]) reject(pendingDelivery, error());
-    },
-  };
 }

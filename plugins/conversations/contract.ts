@@ -2,24 +2,93 @@
 import type { Clock, Log, Release } from "../../kernel/index.ts";
 import type {
   Address,
+  AnswerEnd,
   AnswerResult,
   GrowingMessage,
   InboundMessage,
-  Page,
+  Media,
+  Question,
   QuestionAnswer,
   QuestionVia,
   RunningMessage,
   Sender,
   StopResult,
-  StoredEnd,
-  StoredQuestions,
-  Turn,
+  ToolResult,
+  Usage,
 } from "./messages.ts";
+import type { StoredQuestions } from "./question-frames.ts";
 import type { TokenSync } from "../token-store/index.ts";
 import type { StoreConfig, StoreInput } from "./config.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
 
 export type * from "./messages.ts";
+export type { QuestionMark, StoredQuestion, StoredQuestions } from "./question-frames.ts";
+
+/** One page of a longer list. */
+export interface Page<T> {
+  /** At most `limit` items, in the order that the call documents; empty if there are none. */
+  readonly items: readonly T[];
+  /** Pass it as `before` to read the next page; absent on the last one. */
+  readonly before?: string;
+}
+
+/** A message of one side with its latest text. There is one turn per message id. */
+export interface Turn {
+  /** Id of the message. */
+  readonly id: string;
+  /** Position in the conversation: turns are ordered by it. A turn keeps it when it grows. */
+  readonly seq: number;
+  /** `user`: a client wrote it. `assistant`: the application wrote it. `tool`: a client sent the
+   *  results of tools. */
+  readonly role: "user" | "assistant" | "tool";
+  /** The latest text of the message. May be empty if the turn has attachments or results. */
+  readonly content: string;
+  /** Marks content that views may fold. Absent for plain text. */
+  readonly kind?: "thought" | "tool_calls" | "plan";
+  /** Absent if the turn is complete; `false` if its application ended before the final text. */
+  readonly complete?: false;
+  /** How the answer to a turn of the role `user` ended. Of another turn: a stop of the kernel cut
+   *  it. Absent if the answer runs, or the process was killed before its end was stored. */
+  readonly outcome?: AnswerEnd["outcome"];
+  /** The code of that end. */
+  readonly code?: string;
+  /** Tokens of the answer to a turn of the role `user`. */
+  readonly usage?: Usage;
+  /** Messages that the answer to a turn of the role `user` offers to send next. */
+  readonly suggestions?: readonly string[];
+  /** Milliseconds from the arrival of a turn of the role `user` to the end of its answer. */
+  readonly answerMs?: number;
+  /** The id that the client gave a turn of the role `user`; turns that answer it repeat it. */
+  readonly requestId?: string;
+  /** `requestId` of the turn that this turn of the role `user` is a new version of. */
+  readonly replaces?: string;
+  /** Id of the message that this turn answers. */
+  readonly inReplyTo?: string;
+  /** The calls of a turn of the kind `tool_calls`, as the application sent them. */
+  readonly toolCalls?: readonly unknown[];
+  /** The entries of a turn of the kind `plan`, as the application sent them. */
+  readonly entries?: readonly unknown[];
+  /** The results of a turn of the role `tool`. */
+  readonly toolResults?: readonly ToolResult[];
+  /** The author of a turn of the role `user`, as the server knows it. */
+  readonly sender?: Sender;
+  /** The protocol of a turn of the role `user`, for example `pico` or `dashboard`. */
+  readonly door?: string;
+  /** Images and files. Bytes that are stored inside the log are `data:` URLs in `url`. */
+  readonly attachments?: readonly Media[];
+  /** Name of the language model. */
+  readonly model?: string;
+  /** The question that the turn asks, with its settlement. */
+  readonly question?: Question;
+  /** Unix milliseconds of the first entry of this turn. */
+  readonly at: number;
+}
+
+/** The end of an answer, as the history keeps it. */
+export interface StoredEnd extends Pick<AnswerEnd, "outcome" | "code" | "usage" | "suggestions"> {
+  /** Milliseconds from the arrival of the message to the end of its answer. */
+  readonly answerMs: number;
+}
 
 /**
  * Identifies a conversation for the lifetime of its store: 1 to 64 characters of `A-Z a-z 0-9 _ -`,

@@ -10,26 +10,7 @@ import type { ConfiguredStore, ConversationsShape, ConversationStore } from "./c
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
 export { readCalls, turnLabel, type TurnCall } from "./document.ts";
-export type {
-  AppendResult,
-  Cursor,
-  DefaultStart,
-  DeliveryProgress,
-  EncodedFrame,
-  Gap,
-  JoinOptions,
-  LogEntry,
-  LogLimits,
-  LogListeners,
-  ReceiptListener,
-  Replay,
-  SequencedEntry,
-  TextGrowth,
-  SequenceRange,
-  SessionLog,
-  SubscribeOptions,
-  Subscriber,
-} from "./log/session-log.ts";
+export type * from "./log/session-log.ts";
 export { findSqliteDriver } from "./sqlite/driver.ts";
 export { assertStoreFile } from "./sqlite/schema.ts";
 export { sqlite, type SqliteOptions } from "./open-store.ts";

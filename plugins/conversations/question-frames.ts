@@ -1,7 +1,31 @@
-// Reads questions from the frames of a log.
+// Questions in stores, and how they are read from the frames of a log.
 import { questionContent, readQuestion, type WireQuestion } from "../../lib/pico-wire/index.ts";
-import type { Question, QuestionMark, StoredQuestion } from "./question.ts";
+import type { OpenQuestion, Question } from "./question.ts";
 import type { Address } from "./address.ts";
+
+/** An open question in a store, or one whose answer no application has accepted. */
+export type StoredQuestion = OpenQuestion;
+
+/** The index of open questions and of answers that no application has accepted. */
+export interface StoredQuestions {
+  /**
+   * Lists them, oldest first.
+   *
+   * @param address - Only those of this session. @defaultValue all
+   * @throws store_unavailable if the store cannot be read.
+   */
+  list(address?: Address): Promise<readonly StoredQuestion[]>;
+}
+
+/** The note of a log about an entry with a question. */
+export interface QuestionMark {
+  /** `undelivered`: settled, and the application must still receive the answer. */
+  readonly state: "open" | "settled" | "undelivered";
+  /** Key of a durable question. */
+  readonly durable?: string | undefined;
+  /** True if the entry does not count as a use of the conversation. */
+  readonly isQuiet?: boolean;
+}
 
 /** @returns The field `question` of a message. The key of a durable question stays here. */
 export function toWireQuestion(question: Question): WireQuestion {

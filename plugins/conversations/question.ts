@@ -186,27 +186,3 @@ export interface DurableAnswer extends Omit<QuestionSettlement, "by" | "via" | "
   /** Whether the chosen option allows what was asked. */
   readonly effect?: "allow" | "deny";
 }
-
-/** An open question in a store, or one whose answer no application has accepted. */
-export type StoredQuestion = OpenQuestion;
-
-/** The index of open questions and of answers that no application has accepted. */
-export interface StoredQuestions {
-  /**
-   * Lists them, oldest first.
-   *
-   * @param address - Only those of this session. @defaultValue all
-   * @throws store_unavailable if the store cannot be read.
-   */
-  list(address?: Address): Promise<readonly StoredQuestion[]>;
-}
-
-/** The note of a log about an entry with a question. */
-export interface QuestionMark {
-  /** `undelivered`: settled, and the application must still receive the answer. */
-  readonly state: "open" | "settled" | "undelivered";
-  /** Key of a durable question. */
-  readonly durable?: string | undefined;
-  /** True if the entry does not count as a use of the conversation. */
-  readonly isQuiet?: boolean;
-}

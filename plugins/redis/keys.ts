@@ -70,22 +70,10 @@ export class KeySpace {
     return this.derive("fingerprint").toString("base64url");
   }
 
-  /** Identifies a token value without revealing it. */
-  tokenDigest(name: string, value: string): string {
-    const key = this.derive("token digest");
-    return createHmac("sha256", key).update(`${name}\0${value}`).digest("base64url");
-  }
-
-  /** Identifies settings without revealing them. */
-  settingsDigest(settings: string): string {
-    const key = this.derive("settings digest");
-    return createHmac("sha256", key).update(settings).digest("base64url");
-  }
-
-  /** Identifies a connection without revealing its secret. */
-  connectionDigest(secret: string): string {
-    const key = this.derive("connection digest");
-    return createHmac("sha256", key).update(secret).digest("base64url");
+  /** Identifies a token, the settings or the secret of a connection without revealing it. */
+  digest(kind: "token" | "settings" | "connection", text: string): string {
+    const key = this.derive(`${kind} digest`);
+    return createHmac("sha256", key).update(text).digest("base64url");
   }
 
   seal(name: string, value: string, random: (bytes: number) => Uint8Array): string {

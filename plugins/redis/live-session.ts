@@ -1,11 +1,7 @@
 // A session with subscribers on this node: passes on what any node appends, in order.
-import type {
-  EncodedFrame,
-  LogEntry,
-  SequencedEntry,
-  Subscriber,
-} from "../conversations/log/session-log.ts";
+import type { LogEntry, SequencedEntry, Subscriber } from "../conversations/log/session-log.ts";
 import type { SessionPlace } from "./keys.ts";
+import { readHead } from "./nodes.ts";
 
 /** The first line of a message on the channel of a session. */
 export interface EntryHead {
@@ -33,42 +29,33 @@ export interface OwnEntry {
   readonly growth: LogEntry["growth"];
 }
 
-/** An entry as subscribers receive it. */
-export class HeardEntry implements SequencedEntry {
-  readonly session: string;
-  readonly cursor: { readonly epoch: string; readonly seq: number };
-  readonly numbered: boolean;
-  readonly message: string | undefined;
-  readonly type: LogEntry["type"];
-  readonly request: string | undefined;
-  readonly framed: EncodedFrame | undefined;
-  readonly growth: LogEntry["growth"];
-  readonly isForeign: boolean;
-
-  private readonly source: Pick<LogEntry, "frame">;
-
-  /** @param frame - Undefined for an entry that this node has appended and still has. */
-  constructor(
-    session: string,
-    head: EntryHead,
-    frame: Uint8Array | undefined,
-    { own, me }: { readonly own?: OwnEntry | undefined; readonly me: string },
-  ) {
-    this.session = session;
-    this.cursor = { epoch: head.e, seq: head.s };
-    this.numbered = head.k === 1;
-    this.message = head.m;
-    this.type = head.t as LogEntry["type"];
-    this.request = head.q;
-    this.source = own?.entry ?? { frame: frame! };
-    this.framed = own?.entry.framed;
-    this.growth = own?.growth;
-    this.isForeign = head.n !== me;
-  }
-
-  get frame(): Uint8Array {
-    return this.source.frame;
-  }
+/**
+ * Creates an entry as subscribers receive it.
+ *
+ * @param frame - Undefined for an entry that this node has appended and still has.
+ */
+export function toHeardEntry(
+  session: string,
+  head: EntryHead,
+  frame: Uint8Array | undefined,
+  { own, me }: { readonly own?: OwnEntry | undefined; readonly me: string },
+): SequencedEntry {
+  const source: Pick<LogEntry, "frame" | "framed"> = own?.entry ?? { frame: frame! };
+  return {
+    session,
+    cursor: { epoch: head.e, seq: head.s },
+    numbered: head.k === 1,
+    message: head.m,
+    type: head.t as LogEntry["type"],
+    request: head.q,
+    framed: source.framed,
+    growth: own?.growth,
+    isForeign: head.n !== me,
+    // It is encoded when a subscriber needs it.
+    get frame() {
+      return source.frame;
+    },
+  };
 }
 
 export interface LiveSessionOptions {
@@ -108,7 +95,7 @@ export class LiveSession {
   wantsEnds = false;
   isClosed = false;
   private readonly options: LiveSessionOptions;
-  private held: HeardEntry[] = [];
+  private held: SequencedEntry[] = [];
   private waiting: { readonly seq: number; readonly resolve: () => void }[] = [];
 
   constructor(options: LiveSessionOptions) {
@@ -140,24 +127,21 @@ export class LiveSession {
 
   received(message: Buffer): void {
     const end = message.indexOf(10);
-    if (end < 0) return;
-    const head = JSON.parse(message.subarray(0, end).toString()) as EntryHead & {
-      readonly t?: string;
-      readonly d?: unknown;
-    };
-    if (head.e === undefined) {
-      if (head.t === "renewed") this.options.renewed(this);
-      if (head.t === "interrupted") this.options.interrupted(this);
-      if (head.t === "replaced") this.options.replaced(this, head.n, head.d);
+    const fields = end < 0 ? undefined : readHead(message);
+    if (fields?.e === undefined) {
+      if (fields?.t === "renewed") this.options.renewed(this);
+      if (fields?.t === "interrupted") this.options.interrupted(this);
+      if (fields?.t === "replaced") this.options.replaced(this, fields.n, fields.d);
       return;
     }
+    const head = fields as unknown as EntryHead;
     const { own, me } = this.options;
     const origin = { own: own(head), me };
-    this.hear(new HeardEntry(this.session, head, message.subarray(end + 1), origin));
+    this.hear(toHeardEntry(this.session, head, message.subarray(end + 1), origin));
   }
 
   /** Passes on an entry, or holds it until those before it are there. */
-  hear(entry: HeardEntry): void {
+  hear(entry: SequencedEntry): void {
     const { cursor, numbered } = entry;
     if (this.isClosed) return;
     if (this.epoch === "" || this.isFetching) return this.hold(entry);
@@ -175,7 +159,7 @@ export class LiveSession {
   }
 
   /** Passes on the entries after `seq` that were read from the store, then those that waited. */
-  fetched(entries: readonly HeardEntry[]): void {
+  fetched(entries: readonly SequencedEntry[]): void {
     const { held } = this;
     this.held = [];
     this.isFetching = false;
@@ -202,7 +186,7 @@ export class LiveSession {
     this.release();
   }
 
-  private hold(entry: HeardEntry): void {
+  private hold(entry: SequencedEntry): void {
     this.held.push(entry);
     if (this.held.length <= maxHeld) return;
     // All of them are in the store.

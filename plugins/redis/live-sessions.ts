@@ -1,12 +1,12 @@
 // The sessions of one channel with subscribers at this node: joins and leaves their streams.
-import type { Awaitable } from "../../kernel/index.ts";
+import type { Awaitable, Release } from "../../kernel/index.ts";
 import type {
   LogListeners,
   SubscribeOptions,
   Subscriber,
 } from "../conversations/log/session-log.ts";
 import type { AppendDrafts } from "./append-drafts.ts";
-import { catchUp } from "./catch-up.ts";
+import type { Reply } from "./driver.ts";
 import type { SessionPlace } from "./keys.ts";
 import {
   LiveSession,
@@ -15,10 +15,12 @@ import {
   type OwnEntry,
 } from "./live-session.ts";
 import type { RedisLogContext } from "./log-context.ts";
-import { leaveStream, openStream, requestEnds } from "./subscription-calls.ts";
+import { toHeard } from "./replies.ts";
 
 /** Sessions that are compared with the store at the same time. */
 const resyncWidth = 64;
+/** Milliseconds between two renewals of what expires. */
+const maxTouchMs = 3_600_000;
 
 interface LiveSessionsOptions {
   readonly channel: string;
@@ -36,14 +38,12 @@ export class LiveSessions {
   private readonly context: RedisLogContext;
   private readonly options: LiveSessionsOptions;
   private readonly sessions = new Map<string, LiveSession>();
-  private readonly catchUpOptions = {
-    seen: (sk: string) => this.options.drafts.seen(sk),
-    renewed: (live: LiveSession) => this.renewed(live),
-  };
+  private stopTouching: Release;
 
   constructor(context: RedisLogContext, options: LiveSessionsOptions) {
     this.context = context;
     this.options = options;
+    this.stopTouching = this.touchLater();
   }
 
   get size(): number {
@@ -52,10 +52,6 @@ export class LiveSessions {
 
   get(session: string): LiveSession | undefined {
     return this.sessions.get(session);
-  }
-
-  values(): Iterable<LiveSession> {
-    return this.sessions.values();
   }
 
   placeOf(session: string): SessionPlace {
@@ -107,7 +103,7 @@ export class LiveSessions {
       await Promise.all(
         all.slice(at, at + resyncWidth).map(async (live) => {
           live.isFetching = true;
-          const owner = await catchUp(this.context, live, this.catchUpOptions);
+          const owner = await this.catchUp(live);
           if (owner !== undefined && owner === node) found.push(live.session);
         }),
       );
@@ -124,13 +120,15 @@ export class LiveSessions {
   }
 
   close(): void {
+    this.stopTouching();
     for (const live of this.sessions.values()) live.close();
   }
 
   private replaced({ session }: LiveSession, node: unknown, digest: unknown): void {
     const { context, options } = this;
     if (node === context.node.me) return;
-    const isSame = (secret: string): boolean => context.space.connectionDigest(secret) === digest;
+    const isSame = (secret: string): boolean =>
+      context.space.digest("connection", secret) === digest;
     options.listeners.replaced?.(session, isSame);
   }
 
@@ -143,7 +141,7 @@ export class LiveSessions {
         head.n === this.context.node.me ? this.options.own(head.c) : undefined,
       missing: (live) => {
         live.isFetching = true;
-        void catchUp(this.context, live, this.catchUpOptions);
+        void this.catchUp(live);
       },
       heard: (live) => this.options.drafts.noteTop(live.place.sk, live),
       renewed: (live) => this.renewed(live),
@@ -153,26 +151,81 @@ export class LiveSessions {
     return new LiveSession(options);
   }
 
+  /** Keeps the streams of sessions with subscribers from expiring. */
+  private touchLater(): Release {
+    const { link, after, settings } = this.context;
+    const { keepMs } = settings;
+    return after(Math.min(maxTouchMs, keepMs / 3), () => {
+      for (const { place } of this.sessions.values())
+        link.run({ script: "touch", keys: place.keys, values: [keepMs] }).catch(() => undefined);
+      this.stopTouching = this.touchLater();
+    });
+  }
+
+  /** Listens to a session, and creates its stream. */
   private async open(live: LiveSession): Promise<void> {
-    const { sk } = live.place;
-    const [seen, address] = [this.options.drafts.seen(sk), this.addressOf(live.session)];
-    const { epoch, seq, listeners } = await openStream(this.context, live, { seen, address });
+    const { link, space, node, settings } = this.context;
+    const { sk, keys } = live.place;
+    const seen = this.options.drafts.seen(sk);
+    live.listening = link.subscribe(keys.at(-1)!, (message) => live.received(message));
+    await live.listening;
+    const about = [node.me, settings.keepMs, this.addressOf(live.session), sk, space.nodes];
+    const values = [...seen, ...about, live.wantsEnds ? 1 : 0];
+    const call = { script: "open", keys, values, repeats: true } as const;
+    const [epoch, seq, listeners] = (await link.run(call)) as readonly Reply[];
     if (live.isClosed) return;
-    live.begin(epoch, seq);
+    live.begin(String(epoch), Number(seq));
     this.options.drafts.noteTop(sk, live);
     if (live.wantsEnds) this.options.drafts.noteEndsRequested(sk);
-    if (listeners === 1) this.options.listeners.sessionActive(live.session);
+    if (Number(listeners) === 1) this.options.listeners.sessionActive(live.session);
+  }
+
+  /**
+   * Passes on the entries that this node has missed. The caller has set `isFetching`.
+   *
+   * @returns The node that has the session; undefined if that is not known.
+   */
+  private async catchUp(live: LiveSession): Promise<string | undefined> {
+    const { link, log, node } = this.context;
+    const { keys, sk } = live.place;
+    // Two calls can overlap: the other one may pass entries on before this one has its reply.
+    const from = live.seq;
+    try {
+      const call = { script: "catchUp", keys, values: [from], repeats: true } as const;
+      const reply = (await link.run(call)) as readonly Reply[];
+      if (live.isClosed) return undefined;
+      const [epoch, top, , owner] = reply;
+      const entries = toHeard(live.session, reply, node.me);
+      const isSame = epoch !== null && epoch !== undefined && String(epoch) === live.epoch;
+      const first = entries[0]?.cursor.seq ?? from + 1;
+      if (!isSame || first !== from + 1) this.renewed(live);
+      else if (Number(top) >= from) live.fetched(entries);
+      else {
+        // The store has lost entries that the subscribers here have received.
+        const values = this.options.drafts.seen(sk);
+        await link.run({ script: "renew", keys, values, repeats: true });
+        this.renewed(live);
+      }
+      return String(owner ?? "");
+    } catch (error) {
+      if (live.isClosed) return undefined;
+      live.isFetching = false;
+      // When the store is there again, all sessions are compared.
+      if (link.isUp) log.error({ err: error, session: sk }, "A session could not be read");
+      return undefined;
+    }
   }
 
   /** Tells all nodes that a client here asks for the ends of answers. */
   private async requestEnds(
-    { place }: LiveSession,
+    { place: { keys, sk } }: LiveSession,
     opening: Promise<void> | undefined,
   ): Promise<void> {
+    const { link, space } = this.context;
     try {
       await opening;
-      this.options.drafts.noteEndsRequested(place.sk);
-      await requestEnds(this.context, place);
+      this.options.drafts.noteEndsRequested(sk);
+      await link.run({ script: "requestEnds", keys, values: [sk, space.nodes], repeats: true });
     } catch {
       // The subscription has failed, or the store is away: its clients connect again.
     }
@@ -185,7 +238,11 @@ export class LiveSessions {
 
   private async leave({ session, place }: LiveSession): Promise<void> {
     if (!(await this.unsubscribed(place, session))) return;
-    const listeners = await leaveStream(this.context, place);
+    const { link, space, node } = this.context;
+    const values = [place.sk, space.nodes, node.me];
+    const call = { script: "leave", keys: place.keys, values, repeats: true } as const;
+    // Nodes that still listen to the session. None if the store is away.
+    const listeners = Number(await link.run(call).catch(() => 0));
     if (listeners === 0 && !this.sessions.has(session)) this.options.listeners.sessionIdle(session);
   }
 

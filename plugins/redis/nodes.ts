@@ -49,7 +49,8 @@ interface SeenNode {
   settings: string;
 }
 
-function parse(message: Buffer): Fields | undefined {
+/** Reads the first line of a message. @returns Undefined if another program has written it. */
+export function readHead(message: Buffer): Fields | undefined {
   if (message.byteLength > maxMessageBytes) return undefined;
   const end = message.indexOf(10);
   const head = end < 0 ? message : message.subarray(0, end);
@@ -109,7 +110,7 @@ export class Nodes {
 
   /** Compares settings with those of the other nodes. */
   announce(settings: string): void {
-    this.settings = this.options.space.settingsDigest(settings);
+    this.settings = this.options.space.digest("settings", settings);
   }
 
   /** Runs when a node is gone. */
@@ -209,7 +210,7 @@ export class Nodes {
   }
 
   private received(message: Buffer): void {
-    const fields = parse(message);
+    const fields = readHead(message);
     const type = textOf(fields?.t);
     if (!fields || type === undefined) return;
     const from = textOf(fields.from);

@@ -47,8 +47,8 @@ const repeatMs = 5_000;
 const requestTimeoutMs = 5_000;
 /** The same for the list of running messages: a client that joins waits for it. */
 const listTimeoutMs = 1_000;
-/** Received messages whose outcome is remembered, for a node that sends them again. */
-const maxReceived = 4_096;
+/** Outcomes of received messages that are remembered, for a node that sends them again. */
+const maxOutcomes = 4_096;
 
 const encodeMedia = ({ bytes, ...media }: Media): object => ({
   ...media,
@@ -114,8 +114,10 @@ export class Passes {
   private readonly options: PassesOptions;
   private readonly sent = new Map<number, SentPass>();
   private readonly requests = new Map<number, SentRequest>();
-  /** Node and number of a received message -> its outcome, once that is known. */
-  private readonly received = new Map<string, Fields | undefined>();
+  /** Node and number of each received message without an outcome. */
+  private readonly received = new Set<string>();
+  /** The outcomes of others. */
+  private readonly outcomes = new Map<string, Fields>();
   private next = 0;
   private stopTimer: Release | undefined;
 
@@ -253,16 +255,16 @@ export class Passes {
     const message = decodeMessage(given);
     if (typeof i !== "number" || from === undefined || !message) return;
     const key = `${from} ${i}`;
-    if (this.received.has(key)) {
-      const outcome = this.received.get(key);
-      if (outcome) this.reply(from, outcome);
-      return;
-    }
-    this.received.set(key, undefined);
-    if (this.received.size > maxReceived) this.received.delete(this.received.keys().next().value!);
+    const known = this.outcomes.get(key);
+    if (known) return this.reply(from, known);
+    if (this.received.has(key)) return;
+    this.received.add(key);
     const settle = (fields: Fields): void => {
       const outcome = { t: "outcome", i, ...fields };
-      if (this.received.has(key)) this.received.set(key, outcome);
+      this.received.delete(key);
+      this.outcomes.set(key, outcome);
+      if (this.outcomes.size > maxOutcomes)
+        this.outcomes.delete(this.outcomes.keys().next().value!);
       this.reply(from, outcome);
     };
     const outcome: PassOutcome = {

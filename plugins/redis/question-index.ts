@@ -1,7 +1,11 @@
 // The index of open questions and undelivered answers: one hash of all sessions.
 import { isObject } from "../../lib/util.ts";
-import type { Address, StoredQuestion, StoredQuestions } from "../conversations/contract.ts";
-import type { QuestionMark } from "../conversations/question.ts";
+import type {
+  Address,
+  QuestionMark,
+  StoredQuestion,
+  StoredQuestions,
+} from "../conversations/contract.ts";
 import { toStoredQuestion } from "../conversations/question-frames.ts";
 import { payloadOf } from "../conversations/turn-frames.ts";
 import type { Reply } from "./driver.ts";

@@ -1,8 +1,8 @@
 // Converts replies of the scripts to the types of the session log.
 import { isObject } from "../../lib/util.ts";
-import type { Cursor, Replay } from "../conversations/log/session-log.ts";
+import type { Cursor, Replay, SequencedEntry } from "../conversations/log/session-log.ts";
 import type { Reply } from "./driver.ts";
-import { HeardEntry, type EntryHead } from "./live-session.ts";
+import { toHeardEntry, type EntryHead } from "./live-session.ts";
 
 /** An entry of the stream of a session: its id, and the fields `x` and `d`. */
 export interface StreamEntry {
@@ -41,10 +41,9 @@ export const toHeard = (
   session: string,
   [epoch, , entries]: readonly Reply[],
   me: string,
-): readonly HeardEntry[] =>
-  toStreamEntries(entries).map(
-    ({ seq, head, frame }) =>
-      new HeardEntry(session, { ...head, e: String(epoch), s: seq }, frame, { me }),
+): readonly SequencedEntry[] =>
+  toStreamEntries(entries).map(({ seq, head, frame }) =>
+    toHeardEntry(session, { ...head, e: String(epoch), s: seq }, frame, { me }),
   );
 
 /** Converts a reply of `read`. */

@@ -1,6 +1,6 @@
 // The session log of one channel in Redis. Any node appends; each node passes the entries on to its
 // own subscribers.
-import type { Awaitable, Release } from "../../kernel/index.ts";
+import type { Awaitable } from "../../kernel/index.ts";
 import type {
   AppendResult,
   Cursor,
@@ -19,14 +19,12 @@ import type {
 import type { ConversationHistory } from "../conversations/contract.ts";
 import { findReplies } from "../conversations/find-replies.ts";
 import { AppendDrafts, type AppendDraft } from "./append-drafts.ts";
-import { touchSessions } from "./expiry.ts";
 import type { Reply } from "./driver.ts";
 import type { SessionPlace } from "./keys.ts";
 import type { RedisLogContext } from "./log-context.ts";
-import { HeardEntry, type OwnEntry } from "./live-session.ts";
+import { toHeardEntry, type OwnEntry } from "./live-session.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import { NoteBuffer, type Note } from "./note-buffer.ts";
-import { publish } from "./publication.ts";
 import { SentReceipts } from "./receipts.ts";
 import { toReplay } from "./replies.ts";
 
@@ -56,7 +54,6 @@ export class RedisSessionLog implements SessionLog {
   private readonly drafts: AppendDrafts;
   private readonly own = new Map<number, OwnEntry>();
   private readonly notes: NoteBuffer;
-  private readonly stopTouching: Release;
 
   constructor(context: RedisLogContext, options: RedisSessionLogOptions) {
     this.context = context;
@@ -77,7 +74,6 @@ export class RedisSessionLog implements SessionLog {
       write: (session, note) => this.writeNote(session, note),
       maxAppends: Math.max(1, Math.floor(this.limits.frames / 4)),
     });
-    this.stopTouching = touchSessions(context, () => this.live.values());
   }
 
   /** Sessions with subscribers here. */
@@ -133,7 +129,7 @@ export class RedisSessionLog implements SessionLog {
         const found = { ...head, e: String(epoch), s: Number(seq) };
         this.live
           .get(session)
-          ?.hear(new HeardEntry(session, found, undefined, { own, me: context.node.me }));
+          ?.hear(toHeardEntry(session, found, undefined, { own, me: context.node.me }));
       }
       return await this.appended(place, session, draft, reply);
     } catch (error) {
@@ -190,7 +186,7 @@ export class RedisSessionLog implements SessionLog {
 
   replaceElsewhere(session: string, secret: string): void {
     const { link, space, node } = this.context;
-    const fields = { t: "replaced", n: node.me, d: space.connectionDigest(secret) };
+    const fields = { t: "replaced", n: node.me, d: space.digest("connection", secret) };
     const [keys, values] = [
       this.live.placeOf(session).keys.slice(-1),
       [`${JSON.stringify(fields)}\n`],
@@ -204,7 +200,6 @@ export class RedisSessionLog implements SessionLog {
   }
 
   close(): void {
-    this.stopTouching();
     this.notes.close();
     this.live.close();
   }
@@ -221,7 +216,7 @@ export class RedisSessionLog implements SessionLog {
     const cursor = { epoch: String(epochText), seq: Number(seqText) };
     const isConfirmed = context.settings.replicas > 0;
     const subscribers = isConfirmed
-      ? await publish(context.link, { channel: keys.at(-1)!, cursor, draft })
+      ? await this.publish(keys.at(-1)!, cursor, draft)
       : Number(heardText);
     if (entry.numbered) {
       this.drafts.noteTop(sk, cursor, wantsEnds === 1, entry.type === "message.user");
@@ -230,6 +225,24 @@ export class RedisSessionLog implements SessionLog {
       await this.live.get(session)?.heard(cursor.epoch, cursor.seq);
     }
     return { cursor, subscribers };
+  }
+
+  /** Publishes an entry that replicas have confirmed. @returns How many nodes have received it. */
+  private async publish(
+    channel: string,
+    { epoch, seq }: Cursor,
+    { entry, head }: AppendDraft,
+  ): Promise<number> {
+    const text = `${JSON.stringify({ e: epoch, s: seq, ...head })}\n`;
+    const call = {
+      script: "publish",
+      keys: [channel],
+      values: [Buffer.concat([Buffer.from(text), entry.frame])],
+      bytes: entry.frame.byteLength,
+      repeats: entry.numbered,
+    } as const;
+    // The entry is stored: subscribers read it later if this is lost.
+    return Number(await this.context.link.run(call).catch(() => 0));
   }
 
   private writeNote(session: string, { epoch, after, upTo, progress }: Note): void {

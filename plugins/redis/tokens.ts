@@ -60,7 +60,7 @@ export class TokenExchange implements TokenPeers {
     if (value === undefined) return this.opened(name, await run(keys, [name, "", "", ""]));
     const sealed = space.seal(name, value, random);
     const notice = JSON.stringify({ t: "token", name, sealed, graceS, from: nodes.me });
-    const digest = space.tokenDigest(name, value);
+    const digest = space.digest("token", `${name}\0${value}`);
     const reply = await run(keys, [name, digest, sealed, notice]);
     return this.opened(name, reply);
   }

@@ -1,7 +1,7 @@
 // The interface of the session log: every message to a session passes through it.
 import type { Awaitable } from "../../../kernel/index.ts";
 import type { Cursor, ServerFrame } from "../../../lib/pico-wire/index.ts";
-import type { QuestionMark } from "../question.ts";
+import type { QuestionMark } from "../question-frames.ts";
 
 export type { Cursor } from "../../../lib/pico-wire/index.ts";
 

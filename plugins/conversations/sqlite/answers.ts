@@ -1,5 +1,5 @@
 // The ends of answers. They are written with the row of their conversation: a kill may lose some.
-import type { StoredEnd } from "../messages.ts";
+import type { StoredEnd } from "../contract.ts";
 import type { Connection } from "./driver.ts";
 import type { Live } from "./live.ts";
 

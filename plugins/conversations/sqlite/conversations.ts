@@ -1,7 +1,7 @@
 // Conversations in a SQLite file: the service of the plugin over the store.
 import { codeOf } from "../../../kernel/index.ts";
 import { findReplies } from "../find-replies.ts";
-import type { Address, StoredEnd } from "../messages.ts";
+import type { Address, StoredEnd } from "../contract.ts";
 import { exportConversation } from "../document.ts";
 import type { MemorySessionLogOptions } from "../log/memory-session-log.ts";
 import type { LogListeners, SessionLog } from "../log/session-log.ts";

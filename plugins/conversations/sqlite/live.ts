@@ -1,5 +1,5 @@
 // A conversation in use, its new entries, and how its row reads.
-import type { Address, StoredEnd } from "../messages.ts";
+import type { Address, StoredEnd } from "../contract.ts";
 import type { LogEntry } from "../log/session-log.ts";
 import type { StreamPositions } from "../log/stream.ts";
 import type { Row } from "./driver.ts";

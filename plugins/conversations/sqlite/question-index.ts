@@ -1,7 +1,6 @@
 // The index of open questions and undelivered answers: rows of `meta`, written with their entries.
 import type { Address } from "../messages.ts";
-import type { QuestionMark, StoredQuestion } from "../question.ts";
-import { toStoredQuestion } from "../question-frames.ts";
+import { toStoredQuestion, type QuestionMark, type StoredQuestion } from "../question-frames.ts";
 import { payloadOf } from "../turn-frames.ts";
 import type { Connection } from "./driver.ts";
 import { addressOf } from "./live.ts";

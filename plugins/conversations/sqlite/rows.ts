@@ -3,7 +3,7 @@
  * that writes runs inside a transaction of `store.ts`.
  */
 import type { Clock } from "../../../kernel/index.ts";
-import type { Address, StoredEnd } from "../messages.ts";
+import type { Address, StoredEnd } from "../contract.ts";
 import type { StoredStream } from "../log/stream.ts";
 import type { TakenId } from "../contract.ts";
 import { payloadOf, toShortTitle, toTitle } from "../turn-frames.ts";

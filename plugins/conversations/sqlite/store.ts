@@ -5,7 +5,7 @@
 import fs from "node:fs";
 import { promisify } from "node:util";
 import type { Clock, Log } from "../../../kernel/index.ts";
-import type { Address, StoredEnd, StoredQuestion } from "../messages.ts";
+import type { Address, StoredEnd, StoredQuestion } from "../contract.ts";
 import { CommitMetrics } from "../commit-metrics.ts";
 import type { StoredStream, StreamPositions } from "../log/stream.ts";
 import type { StoreHealth, TakenId } from "../contract.ts";

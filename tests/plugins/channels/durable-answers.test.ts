@@ -18,16 +18,17 @@ const question = (session: string): OpenQuestion => ({
 
 test("delivers the answers of two sessions whose questions share an id", () => {
   const delivered: string[] = [];
+  const accept: (() => void)[] = [];
   const answers = new DurableAnswers({
     log: { info: () => undefined } as never,
     after: () => () => undefined,
     deliver(message, { accepted }) {
       delivered.push(message.session);
-      accepted("accepted");
+      accept.push(() => accepted("accepted"));
     },
   });
   for (const session of ["a", "b", "a"]) answers.add(question(session));
-  answers.start();
+  for (const run of accept) run();
   answers.deliverAll();
   expect(delivered).toEqual(["a", "b"]);
 });

@@ -292,6 +292,25 @@ describe("Run", () => {
   });
 });
 
+describe("AnswerStop", () => {
+  test("ends the answers of a channel that was detached", async () => {
+    const aborted: unknown[] = [];
+    const handler: Application = ({ signal }) =>
+      new Promise((done) =>
+        signal.addEventListener("abort", () => {
+          aborted.push(signal.reason);
+          done();
+        }),
+      );
+    await answering(handler, async ({ channel }) => {
+      const delivery = channel.inlet().deliver(channel.message());
+      delivery.catch(() => undefined);
+      channel.inlet().close();
+    });
+    expect(aborted).toMatchObject([{ code: "not_running" }]);
+  });
+});
+
 describe("ReplyStream", () => {
   test("asks the writer to pause while much text waits", async () => {
     const shown = gate();

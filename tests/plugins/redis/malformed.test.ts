@@ -1,8 +1,11 @@
 // Tests a Redis server with data that another program has written.
 import { randomUUID } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { gate } from "../../support/sample-channel.ts";
 import { fetchJson } from "../../support/pico-server-harness.ts";
 import { useChannelNodes } from "../../support/redis-channel-server.ts";
+import { numbered } from "../../conformance/session-log.ts";
+import { openRedisNode } from "../../support/redis-nodes.ts";
 import { hasRedis } from "../../support/redis-server.ts";
 
 const { server, start } = useChannelNodes();
@@ -49,5 +52,27 @@ describe.skipIf(!hasRedis)("a malformed conversation in Redis", () => {
     }
     const lines = logged.filter(({ text }) => text.includes("malformed"));
     expect(lines.map(({ keys }) => keys)).toEqual([`${base}:*`]);
+  });
+});
+
+describe.skipIf(!hasRedis)("the channel of a session", () => {
+  test.each(["nonsense\\n", "null\\n", "7\\n", "\\n"])("ignores %j", async (text) => {
+    const prefix = randomUUID();
+    const { url } = server();
+    const { log, conversations, close } = await openRedisNode({ url, prefix });
+    onTestFinished(close);
+    const frames: string[] = [];
+    const arrived = gate();
+    await log.subscribe("s", {
+      onEntry({ frame }) {
+        frames.push(Buffer.from(frame).toString());
+        arrived.open();
+      },
+    });
+    const channel = conversations.space.place("pico", "s").keys.at(-1)!;
+    expect(await server().ask(`SPUBLISH ${channel} "${text}"`)).toBe(":1\r\n");
+    await log.append("s", numbered("later"));
+    await arrived.opened;
+    expect(frames).toHaveLength(1);
   });
 });
