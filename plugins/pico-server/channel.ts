@@ -202,6 +202,7 @@ export class PicoChannel {
       tokens,
       limiter: http.limiter(),
       config,
+      log,
       isOpen: () => this.isServing && lifecycle.state() !== "unconfigured",
       isStoreAway: watchStore(scope, this.connections),
       retryAfterSeconds: this.shutdown.retryAfterSeconds,

@@ -1,6 +1,6 @@
 // Checks a request before its body is read: origin, limiter, token, rate, parallel requests.
 import type { IncomingMessage } from "node:http";
-import { codeOf, type Clock, type Release } from "../../kernel/index.ts";
+import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import type { Http, Limiter } from "../http/index.ts";
 import { hostIdentityKinds } from "../pico-server/handshake/admission.ts";
 import { toPerson, toTokenPerson, type Person } from "../pico-server/handshake/identity.ts";
@@ -35,6 +35,7 @@ interface GateOptions {
   readonly http: Http;
   readonly tokens: Tokens;
   readonly clock: Clock;
+  readonly log: Log;
   /** Whether pages of a host with its own session check need no token. */
   readonly admitsPages: boolean;
   /** Name of the token, also in the sender `token:NAME`. */
@@ -103,7 +104,7 @@ export class Gate {
    * of its origin. Checks the `Origin` header, too.
    */
   admitPerson(request: IncomingMessage): PersonAccess | undefined {
-    const { http } = this.options;
+    const { http, log } = this.options;
     const [authorization = "", ...more] = readAuthorizations(request);
     const isPage = this.isOwnPage(request);
     // Browsers add no Bearer token by themselves, so a page of another site cannot use a sign-in.
@@ -115,7 +116,7 @@ export class Gate {
     http.markAuthenticated(request);
     const ending = new AbortController();
     const release = identity.onEnd(() => ending.abort());
-    return { ...toPerson(kind, identity), cors, ending: ending.signal, release };
+    return { ...toPerson(kind, identity, log), cors, ending: ending.signal, release };
   }
 
   private isOwnPage(request: IncomingMessage): boolean {
@@ -154,7 +155,7 @@ export class Gate {
 
   /** Compares the token. */
   async authenticate(request: IncomingMessage): Promise<Access> {
-    const { http, tokens, token, clientTitle } = this.options;
+    const { http, tokens, token, clientTitle, log } = this.options;
     const candidate = readBearer(request);
     if (candidate === undefined) {
       const message = "The request has no token. Send it as Authorization: Bearer TOKEN.";
@@ -176,7 +177,7 @@ export class Gate {
     http.markAuthenticated(request);
     const { version, person } = verdict.match;
     const isCurrent = (): boolean => tokens.info(token).version === version;
-    if (person) return { ...toTokenPerson(person), isCurrent };
+    if (person) return { ...toTokenPerson(person, log), isCurrent };
     const sender = { id: `token:${token}`, name: toClientName(clientTitle, request) };
     return { sender, scope: undefined, isCurrent };
   }

@@ -161,7 +161,7 @@ export async function startProtocol<C extends CommonConfig>(
     calls,
     media: scope.uses.media,
     fileUrl: (id) => http.url(options.filePath(id)),
-    gate: new Gate({ http, tokens, clock, token: name, clientTitle, config, admitsPages }),
+    gate: new Gate({ http, tokens, clock, log, token: name, clientTitle, config, admitsPages }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",
     serve: (server, mistakes = []) => serve(http, server, options, mistakes),
     addressFor: (request) => addressFor(http, request, path),

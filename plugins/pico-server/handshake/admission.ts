@@ -1,5 +1,5 @@
 // Checks a request to the channel in order: state, listener, origin, credentials.
-import { codeOf } from "../../../kernel/index.ts";
+import { codeOf, type Log } from "../../../kernel/index.ts";
 import type { Http, Identity, Limiter, Verdict } from "../../http/index.ts";
 import type { TokenMatch, Tokens } from "../../token-store/index.ts";
 import type { PicoServerConfig } from "../config.ts";
@@ -36,6 +36,7 @@ interface AdmissionOptions {
   readonly tokens: Tokens;
   readonly limiter: Limiter;
   readonly config: () => PicoServerConfig;
+  readonly log: Log;
   /** True while the service is started, not stopping, and has its tokens. */
   readonly isOpen: () => boolean;
   /**
@@ -230,7 +231,7 @@ export class AdmissionControl {
     { kind, identity }: NonNullable<ReturnType<Http["identityOf"]>>,
     tokens: OfferedCredentials["tokens"],
   ): Admission {
-    const { http } = this.options;
+    const { http, log } = this.options;
     const kinds = new Set([kind]);
     const isCurrent = (): boolean => http.identityOf(request, kinds)?.identity.id === identity.id;
     const [first] = tokens;
@@ -242,7 +243,7 @@ export class AdmissionControl {
       method: first?.method ?? "dashboard",
       version: undefined,
       identity,
-      ...toPerson(kind, identity),
+      ...toPerson(kind, identity, log),
       echo: echo?.echo,
       isCurrent,
     };
@@ -302,9 +303,9 @@ export class AdmissionControl {
 
   /** A method of its own, so that the `isCurrent` closure of a connection holds no token. */
   private toAdmission({ version, person, token: { method, echo } }: OfferedMatch): Admission {
-    const { tokens } = this.options;
+    const { tokens, log } = this.options;
     const isCurrent = (): boolean => tokens.info("pico").version === version;
-    const { sender, scope } = person ? toTokenPerson(person) : tokenHolder;
+    const { sender, scope } = person ? toTokenPerson(person, log) : tokenHolder;
     return { method, version, identity: undefined, sender, scope, echo, isCurrent };
   }
 }

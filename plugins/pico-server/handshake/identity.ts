@@ -1,4 +1,5 @@
 // Finds the person of a request and the sessions that they may use.
+import type { Log } from "../../../kernel/index.ts";
 import { isSessionId } from "../../../lib/pico-wire/index.ts";
 import type { Sender } from "../../channels/index.ts";
 import type { Identity } from "../../http/index.ts";
@@ -23,17 +24,17 @@ export const knowsToken = ({ sender }: Person): boolean => sender === tokenHolde
 const dashboardOwner: Person = { sender: { id: "owner" }, scope: undefined };
 
 /** The person of a token that the check of a host knows: their own sessions only. */
-export const toTokenPerson = ({ id, name }: TokenPerson): Person => ({
+export const toTokenPerson = ({ id, name }: TokenPerson, log: Log): Person => ({
   sender: { id: `host:${id}`, ...(name !== undefined && { name }) },
-  scope: createSessionScope(id, "own"),
+  scope: createSessionScope(id, "own", log),
 });
 
 /** @param kind - `session` for a sign-in of the dashboard; otherwise the host named the person. */
-export function toPerson(kind: string, { id, name, sessions }: Identity): Person {
+export function toPerson(kind: string, { id, name, sessions }: Identity, log: Log): Person {
   if (kind === "session") return dashboardOwner;
   return {
     sender: { id: `host:${id}`, ...(name !== undefined && { name }) },
-    scope: createSessionScope(id, sessions ?? "own"),
+    scope: createSessionScope(id, sessions ?? "own", log),
   };
 }
 

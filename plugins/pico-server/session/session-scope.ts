@@ -1,4 +1,5 @@
 // Limits the sessions that one person may use.
+import type { Log } from "../../../kernel/index.ts";
 import { isSessionId } from "../../../lib/pico-wire/index.ts";
 import type { SessionAccess } from "../../http/index.ts";
 
@@ -32,16 +33,29 @@ function createOwnScope(id: string): SessionScope {
   };
 }
 
-const createCheckedScope = (mayUse: (session: string) => unknown): SessionScope => ({
-  // a promise is truthy, so the comparison is strict
-  resolve: (session) => (mayUse(session) === true ? session : undefined),
-});
+function createCheckedScope(mayUse: (session: string) => unknown, log: Log): SessionScope {
+  return {
+    resolve(session) {
+      try {
+        // a promise is truthy, so the comparison is strict
+        return mayUse(session) === true ? session : undefined;
+      } catch (error) {
+        log.error({ err: error }, "sessions() of identify failed: the session is rejected");
+        return undefined;
+      }
+    },
+  };
+}
 
 /** @returns undefined if the person may use every session. */
-export function createSessionScope(id: string, access: SessionAccess): SessionScope | undefined {
+export function createSessionScope(
+  id: string,
+  access: SessionAccess,
+  log: Log,
+): SessionScope | undefined {
   if (access === "all") return undefined;
-  if (typeof access === "function") return createCheckedScope(access);
+  if (typeof access === "function") return createCheckedScope(access, log);
   if (access === "own") return createOwnScope(id);
   const names = new Set(access);
-  return createCheckedScope((session) => names.has(session));
+  return createCheckedScope((session) => names.has(session), log);
 }
