@@ -14,7 +14,7 @@ const rooms = [
   ["plugins/channels", 6_320],
   ["plugins/conversations", 6_610],
   ["plugins/redis", 4_630],
-  ["plugins/pico-server", 7_870],
+  ["plugins/pico-server", 7_890],
   ["plugins/protocols", 7_170],
   ["plugins/program", 3_280],
   ["plugins/pico-client", 1_320],
