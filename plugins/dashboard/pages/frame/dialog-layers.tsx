@@ -10,13 +10,10 @@ import { signOutReasonLabel } from "../../shared/sign-in-labels.ts";
 import { openDialogs, type Confirmation } from "./dialogs.ts";
 import { closeLayer, layer } from "./layer-state.ts";
 import { barPages, helpPages, mainPages } from "./navigation.ts";
-import { forgetChoices, Palette } from "./palette.tsx";
+import { Palette } from "./palette.tsx";
 import { SignOut, ThemeSegment, useModifier } from "./rail.tsx";
 import { areShortcutsOn, setShortcuts } from "./shortcuts.ts";
-import { onSignedOut } from "./sign-out.ts";
 import { TokenDialog } from "./token-dialog.tsx";
-
-onSignedOut(forgetChoices);
 
 /** Draws the open dialogs. */
 export function DialogLayers(): JSX.Element {
