@@ -6,6 +6,7 @@ import { FieldProblem, Secret } from "../parts/field.tsx";
 import { Modal } from "../parts/modal.tsx";
 import type { ApiError, ApiResult } from "../live/api.ts";
 import { second, serverNow } from "../live/clock.ts";
+import { signOutReasonLabel } from "../../shared/sign-in-labels.ts";
 import { unlimitedTokenLength } from "../../shared/token-rules.ts";
 import type { TokenQuestion } from "./dialogs.ts";
 
@@ -13,14 +14,13 @@ type Answer = ApiResult<unknown> | undefined;
 
 interface TokenDialogProps extends TokenQuestion<unknown> {
   readonly done: (answer: Answer) => void;
-  /** True if Esc and a click outside the dialog do not close it. */
-  readonly keep?: boolean;
 }
 
 /** Sends the token until the server accepts it. A rate limit counts down on the dialog. */
 export function TokenDialog(props: TokenDialogProps): JSX.Element | null {
   const { title, text, verb, danger, cancel = "Cancel", fields, keep } = props;
   const label = props.label ?? "Launcher token";
+  const reason = props.reason?.value;
   const id = useId();
   const form = useTokenForm(props, label);
   // Reading the signal draws this again each second.
@@ -37,7 +37,10 @@ export function TokenDialog(props: TokenDialogProps): JSX.Element | null {
         noValidate
       >
         <h2>{title}</h2>
-        <p class="muted">{text}</p>
+        <p class="muted">
+          {reason !== undefined && `${signOutReasonLabel(reason)} `}
+          {text}
+        </p>
         {fields}
         <input type="text" autocomplete="username" value="launcher" readOnly hidden />
         <div class="field">
