@@ -4,12 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 import type { SessionsView } from "../../plugins/dashboard/shared/views.ts";
 import { askToken, confirm } from "../../plugins/dashboard/pages/frame/dialogs.ts";
 import { addShortcuts } from "../../plugins/dashboard/pages/frame/shortcuts.ts";
-import { onSignedOut } from "../../plugins/dashboard/pages/frame/sign-out.ts";
 import { toast } from "../../plugins/dashboard/pages/frame/toasts.ts";
 import { serverNow } from "../../plugins/dashboard/pages/live/clock.ts";
 import { requestAsOwner } from "../../plugins/dashboard/pages/live/owner.ts";
-import { useEvents, useResource } from "../../plugins/dashboard/pages/live/resource.ts";
-import { setStreamQuery } from "../../plugins/dashboard/pages/live/stream.ts";
+import { useResource } from "../../plugins/dashboard/pages/live/resource.ts";
+import { setStreamQuery, subscribe } from "../../plugins/dashboard/pages/live/stream.ts";
 import { Button, IconButton, LinkButton } from "../../plugins/dashboard/pages/parts/button.tsx";
 import { Copyable, CopyButton, copyText } from "../../plugins/dashboard/pages/parts/copy.tsx";
 import { Code, Highlighted } from "../../plugins/dashboard/pages/parts/code.tsx";
@@ -36,8 +35,7 @@ function Gallery() {
     said.value = text;
   };
   useEffect(() => addShortcuts({ f: () => say("followed") }), []);
-  useEffect(() => onSignedOut(() => sessionStorage.setItem("signed-out", "yes")), []);
-  useEvents({ refused: ({ code }) => say(`rejected: ${code}`) });
+  useEffect(() => subscribe({ on: { refused: ({ code }) => say(`rejected: ${code}`) } }), []);
   return (
     <div class="page-in">
       <PageHead title="Parts" text="Every component.">

@@ -21,7 +21,7 @@ const rooms = [
   ["plugins/media", 1_770],
   ["plugins/echo", 80],
   ["plugins/dashboard/server", 6_670],
-  ["plugins/dashboard/pages", 18_600],
+  ["plugins/dashboard/pages", 18_440],
   ["plugins/dashboard/shared", 1_310],
   ["plugins/dashboard", 350],
   ["plugins/tray", 2_180],

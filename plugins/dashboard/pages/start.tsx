@@ -1,13 +1,11 @@
 /** Starts a page in the browser: the frame and the component of the page take over. @module */
 import { hydrate, render, type ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
-import { forgetChat } from "./chat/state/forget.ts";
 import { startClock } from "./live/clock.ts";
 import { pageStream } from "./live/stream.ts";
 import { followQuestions } from "./frame/counts.ts";
 import { Layers } from "./frame/layers.tsx";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
-import { onSignedOut } from "./frame/sign-out.ts";
 import { startShortcuts } from "./frame/shortcuts.ts";
 import { theme } from "./frame/theme.ts";
 import { SiteContext, type SiteFacts } from "./site.tsx";
@@ -45,7 +43,6 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
     </SiteContext.Provider>,
     document.getElementById("layers")!,
   );
-  onSignedOut(forgetChat);
   startShortcuts();
   document.documentElement.dataset["ready"] = "";
   followQuestions();

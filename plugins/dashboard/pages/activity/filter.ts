@@ -51,7 +51,7 @@ export const matches = ({ terms }: LogFilter, line: LogLineView): boolean =>
 function matchesTerm({ key, value }: Term, line: LogLineView): boolean {
   if (key === undefined) return textOf(line).includes(value);
   if (key === "text") return line.text.toLowerCase().includes(value);
-  if (key === "level") return levelNames[line.level].startsWith(value);
+  if (key === "level") return levelLooks[line.level][0].startsWith(value);
   const fields = Object.hasOwn(fieldsByKey, key) ? fieldsByKey[key]! : [key];
   return fields.some((field) => {
     const found = Object.hasOwn(line.fields, field) ? line.fields[field] : undefined;
@@ -59,11 +59,12 @@ function matchesTerm({ key, value }: Term, line: LogLineView): boolean {
   });
 }
 
-export const levelNames: Readonly<Record<LogLevel, string>> = {
-  debug: "debug",
-  info: "info",
-  warn: "warning",
-  error: "error",
+/** Name in a line, name of the filter, and colour. */
+export const levelLooks: Readonly<Record<LogLevel, readonly [string, string, string]>> = {
+  error: ["error", "Errors", "bad"],
+  warn: ["warning", "Warnings", "warn"],
+  info: ["info", "Info", "ok"],
+  debug: ["debug", "Debug", "off"],
 };
 
 const plain = (value: unknown): string =>

@@ -1,22 +1,14 @@
 /** One log line, and its fields once opened. @module */
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { LogLevel } from "../../shared/views.ts";
 import { Button } from "../parts/button.tsx";
 import { Code } from "../parts/code.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { dateAndTime, formatCount } from "../../shared/format.ts";
 import { Marked } from "../parts/marked.tsx";
-import { levelNames, reasonOf, sourceOf } from "./filter.ts";
+import { levelLooks, reasonOf, sourceOf } from "./filter.ts";
 import type { NumberedLine } from "./lines.ts";
-
-export const levelTones: Readonly<Record<LogLevel, string>> = {
-  error: "bad",
-  warn: "warn",
-  info: "ok",
-  debug: "off",
-};
 
 /** Actions of a line on the page. */
 export interface LineActions {
@@ -50,6 +42,7 @@ function LogLine({ line, isOpen, marks, actions }: LineProps): JSX.Element {
   }
   const date = new Date(at);
   const reason = reasonOf(line);
+  const [name, , tone] = levelLooks[level];
   return (
     <div class={`line lv-${level}${isOpen ? " open" : ""}`} data-line={id}>
       <button type="button" aria-expanded={isOpen} onClick={() => actions.toggle(id)}>
@@ -57,7 +50,7 @@ function LogLine({ line, isOpen, marks, actions }: LineProps): JSX.Element {
         <time dateTime={date.toISOString()} title={dateAndTime(at)}>
           {time.format(date)}
         </time>
-        <span class={`lv ${levelTones[level]}`}>{levelNames[level]}</span>
+        <span class={`lv ${tone}`}>{name}</span>
         <span class="src cut">{sourceOf(line)}</span>
         <span class="text">
           <Marked text={text} marks={marks} />

@@ -9,9 +9,9 @@ import { Search } from "../parts/field.tsx";
 import { Empty, PageHead, Problem, Skeleton } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { formatCount, timeOfDay } from "../../shared/format.ts";
-import { matches, parseFilter, parseLevels, searchText, withTerm } from "./filter.ts";
+import { levelLooks, matches, parseFilter, parseLevels, searchText, withTerm } from "./filter.ts";
 import { Histogram } from "./histogram.tsx";
-import { levelTones, Line, type LineActions } from "./line.tsx";
+import { Line, type LineActions } from "./line.tsx";
 import {
   histogramOf,
   isInMinute,
@@ -128,13 +128,6 @@ function moveFocus(box: HTMLElement | null, step: number): boolean {
   return next !== undefined;
 }
 
-const levelButtons: readonly (readonly [LogLevel, string])[] = [
-  ["error", "Errors"],
-  ["warn", "Warnings"],
-  ["info", "Info"],
-  ["debug", "Debug"],
-];
-
 interface ToolsProps {
   readonly query: Query;
   /** Lines that match the filter, of all levels. */
@@ -155,7 +148,8 @@ function Tools({ query, lines }: ToolsProps): JSX.Element {
         onText={query.setText}
       />
       <div class="row wrap" role="group" aria-label="Levels">
-        {levelButtons.map(([level, name]) => {
+        {logLevels.toReversed().map((level) => {
+          const [, name, tone] = levelLooks[level];
           const isOn = query.levels.includes(level);
           // Debug lines are loaded only while they are shown, so their number is not known before.
           const isKnown = isOn || level !== "debug";
@@ -167,7 +161,7 @@ function Tools({ query, lines }: ToolsProps): JSX.Element {
               aria-pressed={isOn}
               onClick={() => query.toggleLevel(level)}
             >
-              <i class={`dot ${levelTones[level]}`} />
+              <i class={`dot ${tone}`} />
               {name}
               {isKnown && <span class="n">{formatCount(count(level))}</span>}
             </button>

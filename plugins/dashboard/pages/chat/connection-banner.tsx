@@ -1,4 +1,4 @@
-/** Shown above a conversation without a connection. @module */
+/** Shown above a conversation without a connection, and hidden otherwise. @module */
 import type { JSX } from "preact";
 import { second, serverNow } from "../live/clock.ts";
 import { useAct } from "../live/act.ts";
@@ -15,7 +15,9 @@ import { lookUp } from "../../shared/look-up.ts";
 export function ConnectionBanner({ conversation }: { readonly conversation: Conversation }) {
   const { url } = useSite();
   const link = conversation.link.value;
-  const { reason } = link;
+  const { state, reason } = link;
+  const isWell = state === "open" || state === "idle" || (state === "connecting" && reason === "");
+  if (conversation.isReadOnly || isWell) return null;
   return (
     <div class="banner" role="status">
       <Icon name="wifi-off" />

@@ -13,7 +13,7 @@ import type { ApiError } from "../live/api.ts";
 import { serverNow } from "../live/clock.ts";
 import { load } from "../live/owner.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { Search } from "../parts/field.tsx";
 import { Menu } from "../parts/menu.tsx";
 import { Empty, Problem } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
@@ -108,18 +108,14 @@ export function List({ store, isReady }: ListProps): JSX.Element {
         </div>
         {all.length > 0 && (
           <div class="find">
-            <label class="search">
-              <span class="unseen">Search conversations</span>
-              <Icon name="search" small />
-              <input
-                class="input"
-                type="search"
-                placeholder={store.list.searches.value ? "Search" : "Search titles"}
-                maxLength={200}
-                value={query}
-                onInput={({ currentTarget }) => setQuery(currentTarget.value)}
-              />
-            </label>
+            <Search
+              label="Search conversations"
+              placeholder={list.searches.value ? "Search" : "Search titles"}
+              maxLength={200}
+              value={query}
+              onText={setQuery}
+              data-main-field={undefined}
+            />
             {list.isStored.value === true && <FilterMenu rows={all} />}
           </div>
         )}

@@ -2,9 +2,9 @@
 import { computed } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import { onDemand } from "../live/on-demand.ts";
 import { Button } from "../parts/button.tsx";
 import { Composer, type ComposerHandle } from "./composer.tsx";
+import { ConnectionBanner } from "./connection-banner.tsx";
 import { Header } from "./header.tsx";
 import { Log } from "./log.tsx";
 import type { RowContext } from "./message.tsx";
@@ -24,7 +24,7 @@ export function OpenThread({ store, conversation }: ShownConversation): JSX.Elem
   return (
     <section class="thread" aria-label="Conversation">
       <Header store={store} conversation={conversation} />
-      <Connection conversation={conversation} />
+      <ConnectionBanner conversation={conversation} />
       <Log context={context} />
       <div class="dock">
         {!conversation.canWrite.value ? (
@@ -49,16 +49,4 @@ function ReadOnly({ conversation }: { readonly conversation: Conversation }): JS
       )}
     </p>
   );
-}
-
-/** Loaded with each conversation: without a connection, it would be too late. */
-const useBanner = onDemand(() => import("./connection-banner.tsx"));
-
-/** Tells what is wrong with the connection. */
-function Connection({ conversation }: { readonly conversation: Conversation }) {
-  const { state, reason } = conversation.link.value;
-  const isWell = state === "open" || state === "idle" || (state === "connecting" && reason === "");
-  const banner = useBanner();
-  if (conversation.isReadOnly || isWell || !banner) return null;
-  return <banner.ConnectionBanner conversation={conversation} />;
 }

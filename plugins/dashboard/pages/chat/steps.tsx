@@ -95,7 +95,7 @@ function Call({ call, ms }: CallProps): JSX.Element {
         <Took ms={ms} />
       </summary>
       <div class="in">
-        {details && <details.StepDetails call={described} />}
+        {described && details && <details.StepDetails call={described} />}
         {input !== undefined && <Code language="json" title="Arguments" text={input} />}
         {output !== undefined && <Code language="json" title="Result" text={output} />}
         {input === undefined && output === undefined && !described && <p>No arguments</p>}

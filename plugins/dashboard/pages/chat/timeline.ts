@@ -25,16 +25,6 @@ export interface Timeline {
   readonly entries: readonly TimelineEntry[];
 }
 
-const delivered = { icon: "check", name: "Delivered", series: "c" } as const;
-
-function deliveryOf({ frames }: RecordedRequest): TimelineEntry[] {
-  const sent = frames.find(({ type }) => type === "message.send");
-  const acknowledged = frames.find(({ type }) => type === "message.ack");
-  if (!sent || !acknowledged) return [];
-  const ms = acknowledged.at - sent.at;
-  return [{ ...delivered, key: "ack", from: 0, ms }];
-}
-
 type Look = Omit<TimelineEntry, "key" | "from" | "ms">;
 
 function lookOf(kind: AppMessage["kind"], calls: readonly unknown[]): Look {
@@ -45,39 +35,40 @@ function lookOf(kind: AppMessage["kind"], calls: readonly unknown[]): Look {
   return { icon: "wrench", name: names || "Tool", isCode: true, series: "a" };
 }
 
-/** Messages of the application that the page has, by their id. */
-const messagesOf = (answer: Answer | undefined) =>
-  new Map(
-    (answer?.segments ?? [])
-      .flatMap((segment) =>
-        segment.kind === "text" ? [segment.message] : segment.steps.map(({ message }) => message),
-      )
-      .map((message) => [message.key, message]),
+/** A part of the answer, with times like those of an entry. */
+interface Part extends Pick<AppMessage, "key" | "kind" | "calls"> {
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** True if it came in one piece. */
+  readonly isWhole: boolean;
+}
+
+/** Times of the whole request, which the server or this page has measured. */
+type Times = Pick<RequestView, "acceptedMs" | "firstTextMs" | "endedMs" | "usage">;
+
+const messagesOf = (answer: Answer | undefined): readonly AppMessage[] =>
+  (answer?.segments ?? []).flatMap((segment) =>
+    segment.kind === "text" ? [segment.message] : segment.steps.map(({ message }) => message),
   );
 
-const countTokens = (usage: RequestView["usage"]): number =>
-  (usage?.input ?? 0) + (usage?.output ?? 0);
-
-/** Describes a request by the times of the server. */
-function describeTimes(times: RequestView, answer: Answer | undefined): Timeline {
-  const { acceptedMs, firstTextMs, endedMs, usage, parts } = times;
-  const messages = messagesOf(answer);
-  const entries: TimelineEntry[] = [];
-  if (acceptedMs !== undefined) entries.push({ ...delivered, from: 0, ms: acceptedMs, key: "ack" });
-  for (const [at, { id, kind, fromMs, toMs, updates }] of parts.entries()) {
-    const key = `app ${id}`;
-    const look = lookOf(kind === "tool_calls" ? "tools" : kind, messages.get(key)?.calls ?? []);
-    // A complete thought began with the previous message; a tool runs until the next one.
-    const isWhole = kind === "thought" && updates === 0;
-    const from = isWhole ? (parts[at - 1]?.toMs ?? 0) : fromMs;
-    const to = kind === "tool_calls" ? (parts[at + 1]?.fromMs ?? endedMs ?? toMs) : toMs;
-    entries.push({ ...look, key, from, ms: Math.max(0, to - from) });
-  }
-  const last = entries.map(({ from, ms }) => from + ms);
-  const tokens = countTokens(usage);
+function describe({ acceptedMs, firstTextMs, endedMs, usage }: Times, parts: readonly Part[]) {
+  const entries: TimelineEntry[] = parts.map((part, at) => {
+    const { key, kind, calls, fromMs, toMs, isWhole } = part;
+    // A complete thought began with the previous part; a tool runs until the next one.
+    const from = kind === "thought" && isWhole ? (parts[at - 1]?.toMs ?? 0) : fromMs;
+    const to = kind === "tools" ? (parts[at + 1]?.fromMs ?? endedMs ?? toMs) : toMs;
+    return { ...lookOf(kind, calls), key, from, ms: Math.max(0, to - from) };
+  });
+  if (acceptedMs !== undefined)
+    entries.unshift({
+      ...{ key: "ack", icon: "check", name: "Delivered", series: "c" },
+      ...{ from: 0, ms: acceptedMs },
+    });
+  const tokens = (usage?.input ?? 0) + (usage?.output ?? 0);
+  const total = endedMs ?? Math.max(...entries.map(({ from, ms }) => from + ms));
   return {
     entries,
-    total: endedMs ?? Math.max(0, ...last),
+    ...(total >= 0 && { total }),
     ...(firstTextMs !== undefined && { firstText: firstTextMs }),
     ...(tokens > 0 && { tokens }),
   };
@@ -92,39 +83,32 @@ export function describeRequest(
   answer: Answer | undefined,
   times?: RequestView,
 ): Timeline {
-  if (times) return describeTimes(times, answer);
-  const startedAt = request?.frames[0]?.at ?? answer?.run?.startedAt ?? answer?.at;
-  if (startedAt === undefined) return { entries: [] };
-  const entries: TimelineEntry[] = request ? deliveryOf(request) : [];
-  let firstText: number | undefined;
-  for (const segment of answer?.segments ?? []) {
-    if (segment.kind === "text") {
-      const { key, at, endedAt = at } = segment.message;
-      firstText ??= Math.max(0, at - startedAt);
-      const from = Math.max(0, at - startedAt);
-      entries.push({ ...lookOf("text", []), key, from, ms: endedAt - at });
-      continue;
-    }
-    for (const { message, ms = 0 } of segment.steps) {
-      const isThought = message.kind === "thought";
-      // A thought arrives when it is complete; a tool call when it begins.
-      const began = isThought && message.endedAt === undefined ? message.at - ms : message.at;
-      entries.push({
-        ...lookOf(message.kind, message.calls),
-        key: message.key,
-        from: Math.max(0, began - startedAt),
-        ms,
-      });
-    }
+  const messages = messagesOf(answer);
+  if (times) {
+    const callsOf = new Map(messages.map(({ key, calls }) => [key, calls]));
+    const parts = times.parts.map(({ id, kind, updates, ...part }): Part => {
+      const key = `app ${id}`;
+      const shown = kind === "tool_calls" ? "tools" : kind;
+      return { ...part, key, kind: shown, calls: callsOf.get(key) ?? [], isWhole: updates === 0 };
+    });
+    return describe(times, parts);
   }
+  const { frames = [] } = request ?? {};
   const { run } = answer ?? {};
-  const last = entries.map(({ from, ms }) => from + ms);
-  const tokens = countTokens(run?.usage);
-  const total = run?.endedAt === undefined ? Math.max(0, ...last) : run.endedAt - startedAt;
-  return {
-    entries,
-    ...(entries.length > 0 && { total: Math.max(total, ...last) }),
-    ...(firstText !== undefined && { firstText }),
-    ...(tokens > 0 && { tokens }),
+  const startedAt = frames[0]?.at ?? run?.startedAt ?? answer?.at;
+  if (startedAt === undefined) return { entries: [] };
+  const after = (at: number): number => Math.max(0, at - startedAt);
+  const parts = messages.map(({ key, kind, calls, at, endedAt = at }): Part => {
+    const isWhole = endedAt === at;
+    return { key, kind, calls, fromMs: after(at), toMs: after(endedAt), isWhole };
+  });
+  const acceptedAt = frames.find(({ type }) => type === "message.ack")?.at;
+  const text = parts.find(({ kind }) => kind === "text");
+  const measured = {
+    ...(acceptedAt !== undefined && { acceptedMs: after(acceptedAt) }),
+    ...(text && { firstTextMs: text.fromMs }),
+    ...(run?.endedAt !== undefined && { endedMs: after(run.endedAt) }),
+    ...(run?.usage && { usage: run.usage }),
   };
+  return describe(measured, parts);
 }

@@ -1,6 +1,15 @@
-/** Reads tool calls, whose form the protocol leaves to the application. @module */
+/** Reads tool calls of frames, of the history and of questions. @module */
+import type { StepDetail, StepState } from "../../../../lib/step-details.ts";
 
-/** A tool call, as far as it can be read. */
+/** The words of the application about a call, besides arguments and result. */
+export interface StepDescription {
+  readonly title?: string;
+  readonly details?: readonly StepDetail[];
+  /** Files that the step is about. */
+  readonly locations?: readonly { readonly path: string; readonly line?: number }[];
+}
+
+/** A tool call, as far as the page shows it. */
 export interface ToolCall {
   readonly name: string;
   /** JSON, indented; undefined without arguments. */
@@ -8,17 +17,22 @@ export interface ToolCall {
   /** JSON, or text. */
   readonly output?: string;
   readonly isFailed: boolean;
-  /** The call as it came, if the application describes the step. */
-  readonly described?: unknown;
+  /** Undefined unless the application describes the step. */
+  readonly described?: StepDescription;
   /** True if `input` is longer than shown. */
   readonly isCut?: true;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+/** Frames have `function`; the history has its fields directly. The server has checked both. */
+interface GivenCall extends StepDescription {
+  readonly function?: { readonly name: string; readonly arguments: string };
+  readonly name?: string;
+  readonly arguments?: unknown;
+  readonly result?: unknown;
+  readonly error?: unknown;
+  readonly state?: StepState;
+}
 
-export const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null ? (value as Fields) : {};
-export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 const maxText = 20_000;
 
 /** Arguments may be JSON in a string. */
@@ -28,33 +42,28 @@ function formatValue(value: unknown): string | undefined {
     const parsed: unknown = typeof value === "string" ? JSON.parse(value) : value;
     return JSON.stringify(parsed, undefined, 2).slice(0, maxText);
   } catch {
-    return textOf(value).slice(0, maxText);
+    return String(value).slice(0, maxText);
   }
 }
 
-/** Reads a call of the protocol, and the forms that other servers send. */
+/** @param call - Undefined for a step without a call. */
 export function readToolCall(call: unknown): ToolCall {
   const {
-    name,
     function: inner,
-    tool,
+    name,
     arguments: direct,
     result,
-    output,
     error,
-    status,
     state,
-    title,
-    details,
-    locations,
-  } = fieldsOf(call);
-  const { name: innerName, arguments: innerInput } = fieldsOf(inner);
-  const input = formatValue(innerInput ?? direct);
-  const said = formatValue(error ?? result ?? output);
+    ...rest
+  } = (call ?? {}) as GivenCall;
+  const { title, details, locations } = rest;
+  const input = formatValue(inner?.arguments ?? direct);
+  const said = formatValue(error ?? result);
   return {
-    name: textOf(name) || textOf(innerName) || textOf(tool) || textOf(inner) || "Tool",
-    isFailed: (error !== undefined && error !== null) || status === "failed" || state === "failed",
-    ...((title ?? details ?? locations) !== undefined && { described: call }),
+    name: (inner?.name ?? name) || "Tool",
+    isFailed: (error !== undefined && error !== null) || state === "failed",
+    ...((title ?? details ?? locations) !== undefined && { described: rest }),
     ...(input !== undefined && { input }),
     ...(input?.length === maxText && { isCut: true }),
     ...(said !== undefined && { output: said }),

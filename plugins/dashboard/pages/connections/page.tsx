@@ -8,7 +8,8 @@ import { confirm } from "../frame/dialogs.ts";
 import { toast } from "../frame/toasts.ts";
 import { second } from "../live/clock.ts";
 import { requestAsOwner } from "../live/owner.ts";
-import { useEvents, useResource } from "../live/resource.ts";
+import { useResource } from "../live/resource.ts";
+import { subscribe } from "../live/stream.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { Table } from "../parts/table.tsx";
 import { Search } from "../parts/field.tsx";
@@ -130,7 +131,7 @@ function Connections({ onCount, max }: ConnectionsProps): JSX.Element {
 /** Messages per second and queued bytes of all connections. */
 function Rates(): JSX.Element | null {
   const [rate, setRate] = useState<FeedEvents["rate"]>();
-  useEvents({ rate: setRate });
+  useEffect(() => subscribe({ on: { rate: setRate } }), []);
   if (!rate) return null;
   return (
     <span class="muted small num rates">

@@ -3,20 +3,14 @@ import type { JSX } from "preact";
 import { Button, IconButton, LinkButton } from "../parts/button.tsx";
 import { Switch } from "../parts/field.tsx";
 import { Modal } from "../parts/modal.tsx";
-import { sendRequest } from "../live/api.ts";
-import { signInPrompt, type SignInPrompt } from "../live/owner.ts";
 import { useSite } from "../site.tsx";
-import { signOutReasonLabel } from "../../shared/sign-in-labels.ts";
 import { openDialogs, type Confirmation } from "./dialogs.ts";
 import { closeLayer, layer } from "./layer-state.ts";
 import { barPages, helpPages, mainPages } from "./navigation.ts";
-import { forgetChoices, Palette } from "./palette.tsx";
+import { Palette } from "./palette.tsx";
 import { SignOut, ThemeSegment, useModifier } from "./rail.tsx";
 import { areShortcutsOn, setShortcuts } from "./shortcuts.ts";
-import { onSignedOut } from "./sign-out.ts";
 import { TokenDialog } from "./token-dialog.tsx";
-
-onSignedOut(forgetChoices);
 
 /** Draws the open dialogs. */
 export function DialogLayers(): JSX.Element {
@@ -32,7 +26,6 @@ export function DialogLayers(): JSX.Element {
           <ConfirmDialog key={id} {...question} done={done} />
         ),
       )}
-      {signInPrompt.value && <SignInDialog {...signInPrompt.value} />}
     </>
   );
 }
@@ -98,28 +91,6 @@ function MoreSheet(): JSX.Element {
         <p class="muted xs">Doorward {version}</p>
       </nav>
     </Modal>
-  );
-}
-
-const keptText = "Sign in to continue here. Your draft and everything on this page are kept.";
-
-/** Asks for the launcher token. Esc and a click outside do not close it. */
-function SignInDialog({ reason, done }: SignInPrompt): JSX.Element {
-  const { url } = useSite();
-  return (
-    <TokenDialog
-      title="Your session has ended"
-      text={reason === undefined ? keptText : `${signOutReasonLabel(reason)} ${keptText}`}
-      verb="Sign in"
-      cancel="Not now"
-      keep
-      send={(token) => sendRequest("POST", "/login", { token })}
-      endsOn={({ code }) => code === "setup_required"}
-      done={(answer) => {
-        if (answer && "error" in answer) location.assign(url("/setup"));
-        done(answer !== undefined && "body" in answer);
-      }}
-    />
   );
 }
 

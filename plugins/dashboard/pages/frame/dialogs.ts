@@ -1,5 +1,5 @@
 /** Questions that open a dialog and wait for the answer. @module */
-import { signal } from "@preact/signals";
+import { signal, type ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { ApiError, ApiResult } from "../live/api.ts";
 
@@ -23,6 +23,10 @@ export interface TokenQuestion<T> extends Confirmation {
   readonly fields?: ComponentChildren;
   /** Sends the request. Undefined if `fields` are invalid and already show the problem. */
   readonly send: (token: string) => Promise<ApiResult<T>> | undefined;
+  /** Why the sign-in has ended, as a code of the server. Precedes the text. */
+  readonly reason?: ReadonlySignal<string | undefined>;
+  /** True if Esc and a click outside the dialog do not close it. */
+  readonly keep?: boolean;
   /** Returns true if an error closes the dialog. By default, errors allow another attempt. */
   readonly endsOn?: (error: ApiError) => boolean;
 }

@@ -6,7 +6,7 @@ import { Modal } from "../parts/modal.tsx";
 import { closeLayer } from "./layer-state.ts";
 import { type Choice, containsWords, fixedChoices, useSearch } from "./palette-choices.ts";
 import { base } from "../live/base.ts";
-import { keep, readStored } from "../live/storage.ts";
+import { keep, readStored, storageKeys } from "../live/storage.ts";
 
 const label = "Search pages, conversations, settings and documentation";
 
@@ -142,7 +142,7 @@ function Results({ results, at, open, choose, children }: ResultsProps): JSX.Ele
   );
 }
 
-const storageKey = "doorward-recent";
+const storageKey = storageKeys.choices;
 const maxKept = 5;
 
 /** A choice in the storage. Actions have no address: their name finds them. */
@@ -179,6 +179,3 @@ function rememberChoice({ name, icon, to }: Choice): void {
   const others = read().filter((one) => one.name !== name || one.to !== kept.to);
   keep(storageKey, [kept, ...others].slice(0, maxKept));
 }
-
-/** Forgets them at sign-out: they may contain titles of conversations. */
-export const forgetChoices = (): void => keep(storageKey, undefined);

@@ -1,10 +1,12 @@
 /** The dialog that asks for a token before an act. @module */
 import type { JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 import { Button } from "../parts/button.tsx";
 import { FieldProblem, Secret } from "../parts/field.tsx";
 import { Modal } from "../parts/modal.tsx";
 import type { ApiError, ApiResult } from "../live/api.ts";
+import { second, serverNow } from "../live/clock.ts";
+import { signOutReasonLabel } from "../../shared/sign-in-labels.ts";
 import { unlimitedTokenLength } from "../../shared/token-rules.ts";
 import type { TokenQuestion } from "./dialogs.ts";
 
@@ -12,17 +14,17 @@ type Answer = ApiResult<unknown> | undefined;
 
 interface TokenDialogProps extends TokenQuestion<unknown> {
   readonly done: (answer: Answer) => void;
-  /** True if Esc and a click outside the dialog do not close it. */
-  readonly keep?: boolean;
 }
 
 /** Sends the token until the server accepts it. A rate limit counts down on the dialog. */
 export function TokenDialog(props: TokenDialogProps): JSX.Element | null {
   const { title, text, verb, danger, cancel = "Cancel", fields, keep } = props;
   const label = props.label ?? "Launcher token";
+  const reason = props.reason?.value;
   const id = useId();
   const form = useTokenForm(props, label);
-  const secondsLeft = useCountdown(form.limitedUntil);
+  // Reading the signal draws this again each second.
+  const secondsLeft = second.value && Math.ceil((form.limitedUntil - serverNow()) / 1000);
   const isLimited = secondsLeft > 0 && form.token.trim().length < unlimitedTokenLength;
   if (form.isLeft) return null;
   return (
@@ -35,7 +37,10 @@ export function TokenDialog(props: TokenDialogProps): JSX.Element | null {
         noValidate
       >
         <h2>{title}</h2>
-        <p class="muted">{text}</p>
+        <p class="muted">
+          {reason !== undefined && `${signOutReasonLabel(reason)} `}
+          {text}
+        </p>
         {fields}
         <input type="text" autocomplete="username" value="launcher" readOnly hidden />
         <div class="field">
@@ -106,7 +111,7 @@ function useTokenForm({ send, endsOn, done }: TokenDialogProps, label: string) {
     }
     showProblem(toSentence(answer.error, label));
     const { retryAfterSeconds } = answer.error;
-    if (retryAfterSeconds !== undefined) setLimitedUntil(Date.now() + retryAfterSeconds * 1000);
+    if (retryAfterSeconds !== undefined) setLimitedUntil(serverNow() + retryAfterSeconds * 1000);
   };
   return {
     token,
@@ -137,17 +142,4 @@ function toSentence({ status, code, message }: ApiError, label: string): string 
   return isWrong
     ? `That is not the ${label.toLowerCase()}. Check that you copied all of it.`
     : message;
-}
-
-/** @returns The seconds until a time of this browser, counting down. */
-function useCountdown(until: number): number {
-  const left = (): number => Math.max(0, Math.ceil((until - Date.now()) / 1000));
-  const [seconds, setSeconds] = useState(0);
-  useEffect(() => {
-    setSeconds(left());
-    if (left() === 0) return;
-    const timer = setInterval(() => setSeconds(left()), 250);
-    return () => clearInterval(timer);
-  }, [until]);
-  return seconds;
 }

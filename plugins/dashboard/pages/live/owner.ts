@@ -1,21 +1,14 @@
 /** Sends requests of a signed-in browser, and asks for the token again after a sign-out. @module */
 import { signal } from "@preact/signals";
+import { askToken } from "../frame/dialogs.ts";
+import { base } from "./base.ts";
 import { sendRequest, type ApiError, type ApiResult } from "./api.ts";
-
-/** The open dialog "Your session has ended". `done` receives whether the user signed in. */
-export interface SignInPrompt {
-  /** Code of the server; undefined if the stream closed before the server could send it. */
-  readonly reason: string | undefined;
-  readonly done: (signedIn: boolean) => void;
-}
-
-/** Undefined while no dialog is open. The layers of the frame draw it. */
-export const signInPrompt = signal<SignInPrompt | undefined>(undefined);
 
 let signingIn: Promise<boolean> | undefined;
 /** True after "Not now": background requests then do not open the dialog again. */
 let isDeclined = false;
-let signOutReason: string | undefined;
+/** Code of the server; undefined if the stream closed before the server could send it. */
+const signOutReason = signal<string | undefined>(undefined);
 const signedInListeners = new Set<() => void>();
 
 interface RequestOrder {
@@ -80,10 +73,8 @@ export async function load<T>(
 
 /** Sets the reason that the sign-in dialog explains. Without an argument, resets it. */
 export function setSignOutReason(reason?: string): void {
-  signOutReason = reason;
   // A request may have opened the dialog before the server has sent the reason.
-  const prompt = signInPrompt.value;
-  if (prompt && reason !== undefined) signInPrompt.value = { ...prompt, reason };
+  if (reason !== undefined || !signingIn) signOutReason.value = reason;
 }
 
 /** Allows the sign-in dialog again after the user declined it. */
@@ -102,12 +93,20 @@ export function onSignedIn(act: () => void): void {
  * @returns True if the user signed in.
  */
 function signInWithDialog(): Promise<boolean> {
-  signingIn ??= new Promise<boolean>((done) => {
-    signInPrompt.value = { reason: signOutReason, done };
-  }).then((isIn) => {
-    signInPrompt.value = undefined;
+  signingIn ??= askToken({
+    title: "Your session has ended",
+    text: "Sign in to continue here. Your draft and everything on this page are kept.",
+    reason: signOutReason,
+    verb: "Sign in",
+    cancel: "Not now",
+    keep: true,
+    send: (token) => sendRequest("POST", "/login", { token }),
+    endsOn: ({ code }) => code === "setup_required",
+  }).then((answer) => {
+    if (answer && "error" in answer) location.assign(`${base()}/setup`);
+    const isIn = answer !== undefined && "body" in answer;
     signingIn = undefined;
-    signOutReason = undefined;
+    signOutReason.value = undefined;
     isDeclined = !isIn;
     if (isIn) for (const act of signedInListeners) act();
     return isIn;

@@ -35,18 +35,3 @@ export function useResource<T>(
   }, [refresh]);
   return { value, error, refresh };
 }
-
-/** Calls the newest functions after events of the server. */
-export function useEvents(on: NonNullable<Subscriber["on"]>): void {
-  const latest = useRef(on);
-  latest.current = on;
-  useEffect(
-    () =>
-      subscribe({
-        get on() {
-          return latest.current;
-        },
-      }),
-    [],
-  );
-}

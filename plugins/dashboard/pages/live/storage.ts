@@ -24,3 +24,25 @@ export function entriesOf<T extends string | number>(value: unknown, type: "stri
   const entries = Object.entries(value ?? {}).filter(([, entry]) => typeof entry === type);
   return Object.fromEntries(entries) as Readonly<Record<string, T>>;
 }
+
+/** Keys of private values. The latest choices of the palette may have titles of conversations. */
+export const storageKeys = {
+  names: "doorward-conversations",
+  seen: "doorward-seen",
+  drafts: "doorward-drafts",
+  flags: "doorward-flags",
+  choices: "doorward-recent",
+} as const;
+
+/** Name of the database with unsent messages. */
+export const databaseName = "doorward-chat";
+
+/** Deletes private data at sign-out, so that the next user of this browser does not see it. */
+export function forgetStored(): void {
+  try {
+    for (const key of Object.values(storageKeys)) localStorage.removeItem(key);
+    indexedDB.deleteDatabase(databaseName);
+  } catch {
+    // Without storage, there is nothing to delete.
+  }
+}

@@ -28,7 +28,7 @@ export function FailedAttempts({ status, refresh }: FailedProps): JSX.Element {
       <div class="body stack">
         {attempts.map((attempt) => (
           <FailedAttempt
-            key={attempt.key}
+            key={keyOf(attempt)}
             attempt={attempt}
             now={Math.max(second.value, status.now)}
             refresh={refresh}
@@ -54,7 +54,9 @@ interface AttemptProps {
 }
 
 function FailedAttempt({ attempt, now, refresh }: AttemptProps): JSX.Element {
-  const { address, kind, detail, times, at, until, fix } = attempt;
+  const { who, reason, method, fix, failure } = attempt;
+  const { address, times, at, until, origin } = failure;
+  const kind = `${who}, ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
   return (
     <div class="attempt">
       <div class="row wrap">
@@ -62,7 +64,7 @@ function FailedAttempt({ attempt, now, refresh }: AttemptProps): JSX.Element {
         <Badge tone="warn">{times === 1 ? "once" : `${times} times`}</Badge>
       </div>
       <p class="muted small">
-        {[kind, detail].filter((part) => part !== "").join(" · ")} · <Ago at={at} now={now} />
+        {[kind, method, origin].filter(Boolean).join(" · ")} · <Ago at={at} now={now} />
       </p>
       {until !== undefined && (
         <div class="row wrap">
@@ -96,46 +98,33 @@ async function unblock(address: string, refresh: () => Promise<unknown>): Promis
 }
 
 /** Repeated failures of one address. */
-interface Attempt extends Pick<RejectionView, "address" | "times" | "at" | "until"> {
-  readonly key: string;
-  /** Kind of the peer and reason: `Client, wrong token`. */
-  readonly kind: string;
-  /** How the token was sent, and from which page. */
-  readonly detail: string;
+interface Attempt {
+  readonly who: "Sign-in" | "Client";
+  readonly reason: string;
+  /** How the token was sent. */
+  readonly method: string | undefined;
   /** The fix, unless an earlier attempt shows the same one. */
   readonly fix?: string | undefined;
+  readonly failure: RejectionView;
 }
 
 /** Returns the failed attempts, newest first. */
-function attemptsOf({
-  refusals,
-  channel,
-}: Pick<StatusView, "refusals" | "channel">): readonly Attempt[] {
-  const signIns = refusals.map((refusal) =>
-    attempt("Sign-in", failedSignInLabel(refusal.code), refusal, signInMethodLabel(refusal.via)),
-  );
+function attemptsOf({ refusals, channel }: StatusView): readonly Attempt[] {
   const rejected = channel?.refusals ?? [];
   const fixes = uniqueFixes(rejected);
-  const clients = rejected.map((refusal, index) => ({
-    ...attempt("Client", rejectionTitle(refusal), refusal, tokenMethod(refusal.via)),
-    fix: fixes[index],
-  }));
-  return [...signIns, ...clients].sort((a, b) => b.at - a.at);
+  const attempts = [
+    ...refusals.map((failure): Attempt => {
+      const { code, via } = failure;
+      const labels = { reason: failedSignInLabel(code), method: signInMethodLabel(via) };
+      return { who: "Sign-in", ...labels, failure };
+    }),
+    ...rejected.map((failure, at): Attempt => {
+      const labels = { reason: rejectionTitle(failure), method: tokenMethod(failure.via) };
+      return { who: "Client", ...labels, failure, fix: fixes[at] };
+    }),
+  ];
+  return attempts.sort((a, b) => b.failure.at - a.failure.at);
 }
 
-function attempt(
-  who: string,
-  reason: string,
-  { address, times, at, until, origin, code, via }: RejectionView,
-  method: string | undefined,
-): Attempt {
-  return {
-    key: `${who} ${address} ${code} ${via} ${origin}`,
-    address,
-    kind: `${who}, ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`,
-    detail: [method, origin].filter((part) => part !== undefined).join(" · "),
-    times,
-    at,
-    ...(until !== undefined && { until }),
-  };
-}
+const keyOf = ({ who, failure: { address, code, via, origin } }: Attempt): string =>
+  `${who} ${address} ${code} ${via} ${origin}`;

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import type { SessionView } from "../../shared/views.ts";
 import { askToken } from "../frame/dialogs.ts";
-import { forgetSignedOut } from "../frame/sign-out.ts";
+import { forgetStored } from "../live/storage.ts";
 import { toast } from "../frame/toasts.ts";
 import { base } from "../live/base.ts";
 import { requestAsOwner } from "../live/owner.ts";
@@ -122,7 +122,7 @@ async function signOutHere({ id }: SessionView): Promise<void> {
   const request = requestAsOwner("DELETE", `/api/sessions/${id}`);
   const left = request.then((answer) => {
     if ("error" in answer) return undefined;
-    forgetSignedOut();
+    forgetStored();
     return leavePage(() => location.assign(`${base()}/login`));
   });
   expectSessionEnd(left);

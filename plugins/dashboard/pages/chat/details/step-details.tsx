@@ -4,12 +4,13 @@ import { useMemo } from "preact/hooks";
 import type { PlanEntry, StepDetail, StepState } from "../../../../../lib/step-details.ts";
 import { visibleText } from "../../../shared/visible-text.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { fieldsOf, textOf } from "../tool-calls.ts";
+import type { StepDescription } from "../tool-calls.ts";
 import { diffBlocks, maxDiffLines, type DiffBlock } from "./file-diff.ts";
 
 /** Draws what the application says about a call. */
-export function StepDetails({ call }: { readonly call: unknown }): JSX.Element {
-  const { title, details, places } = readStep(call);
+export function StepDetails({ call }: { readonly call: StepDescription }): JSX.Element {
+  const { title = "", details = [], locations = [] } = call;
+  const places = locations.map(({ path, line }) => (line === undefined ? path : `${path}:${line}`));
   return (
     <>
       {title !== "" && <p>{visibleText(title)}</p>}
@@ -122,12 +123,12 @@ const words: Readonly<Record<StepState, string>> = {
   failed: "Failed",
 };
 
-/** Draws a plan as a list with states. */
+/** Draws a plan as a list with states. The server has checked its entries. */
 export function Plan({ entries }: { readonly entries: readonly unknown[] }): JSX.Element {
   return (
     <section class="plan" aria-label="Plan">
       <ol>
-        {readPlan(entries).map(({ content, state }, at) => (
+        {(entries as readonly PlanEntry[]).map(({ content, state }, at) => (
           <li key={at} class={state}>
             <Icon name={icons[state]} small />
             <span class="grow">{visibleText(content)}</span>
@@ -138,40 +139,3 @@ export function Plan({ entries }: { readonly entries: readonly unknown[] }): JSX
     </section>
   );
 }
-
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const states = ["pending", "running", "completed", "failed"] as const;
-const stateOf = (value: unknown): StepState | undefined => states.find((state) => state === value);
-
-function toDetail(value: unknown): readonly StepDetail[] {
-  const { type, path, old, new: changed, text, exit, cut } = fieldsOf(value);
-  const mark = cut === true && { cut: true as const };
-  if (type === "diff") {
-    const before = typeof old === "string" && { old };
-    return [{ type, path: textOf(path), ...before, new: textOf(changed), ...mark }];
-  }
-  if (type === "text") return [{ type, text: textOf(text), ...mark }];
-  if (type !== "terminal") return [];
-  return [{ type, text: textOf(text), ...(typeof exit === "number" && { exit }), ...mark }];
-}
-
-function toPlace(value: unknown): string {
-  const { path, line } = fieldsOf(value);
-  return textOf(path) + (typeof line === "number" ? `:${line}` : "");
-}
-
-/** The facts of a step, besides arguments and result. `places` are `path:line` of each file. */
-function readStep(call: unknown) {
-  const { title, details, locations } = fieldsOf(call);
-  return {
-    title: textOf(title),
-    details: listOf(details).flatMap(toDetail),
-    places: listOf(locations).map(toPlace).filter(Boolean),
-  };
-}
-
-const readPlan = (entries: readonly unknown[]): readonly PlanEntry[] =>
-  entries.map((entry) => {
-    const { content, state } = fieldsOf(entry);
-    return { content: textOf(content), state: stateOf(state) ?? "pending" };
-  });

@@ -3,8 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { FilesView } from "../../../shared/file-views.ts";
 import { formatBytes } from "../../../shared/format.ts";
-import type { ApiError } from "../../live/api.ts";
-import { load } from "../../live/owner.ts";
+import { useResource } from "../../live/resource.ts";
 import { IconButton } from "../../parts/button.tsx";
 import { Code } from "../../parts/code.tsx";
 import { Modal } from "../../parts/modal.tsx";
@@ -36,13 +35,9 @@ const toShown = ({ id, filename, content_type: type, size }: FileView): ShownFil
 });
 
 function FileList({ session }: { readonly session: string }): JSX.Element {
-  const [files, setFiles] = useState<readonly ShownFile[]>();
-  const [error, setError] = useState<ApiError>();
-  const refresh = (): void =>
-    void load<FilesView>(`/api/media?${new URLSearchParams({ session })}`, (view) =>
-      setFiles(view.files.map(toShown).toReversed()),
-    ).then(setError);
-  useEffect(refresh, [session]);
+  const path = `/api/media?${new URLSearchParams({ session })}`;
+  const { value, error, refresh } = useResource<FilesView | undefined>(path, undefined);
+  const files = value.value?.files.map(toShown).toReversed();
   const close = (): void => {
     isListOpen.value = false;
   };
@@ -53,8 +48,10 @@ function FileList({ session }: { readonly session: string }): JSX.Element {
           <h2 class="grow">Files of this conversation</h2>
           <IconButton icon="x" label="Close" data-autofocus onClick={close} />
         </header>
-        {!files && !error && <Skeleton rows={3} />}
-        {error && <Problem title="The files could not be loaded" error={error} retry={refresh} />}
+        {!files && !error.value && <Skeleton rows={3} />}
+        {!files && error.value && (
+          <Problem title="The files could not be loaded" error={error.value} retry={refresh} />
+        )}
         {files?.length === 0 && (
           <Empty icon="paperclip" title="No files yet">
             Attach files to a message. Files of the application appear here, too.

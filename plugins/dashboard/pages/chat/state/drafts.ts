@@ -1,6 +1,5 @@
 /** Keeps unsent messages of this browser for each conversation, with their files. @module */
-import { entriesOf, keep, readStored } from "../../live/storage.ts";
-import { databaseName, storageKeys } from "./forget.ts";
+import { databaseName, entriesOf, keep, readStored, storageKeys } from "../../live/storage.ts";
 import type { ShownFile, UserMessage } from "./thread.ts";
 
 /** A file of an unsent message. */

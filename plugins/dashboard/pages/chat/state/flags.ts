@@ -1,7 +1,6 @@
 /** Pinned and archived conversations of this browser. @module */
 import type { ConversationSummary } from "../../../shared/conversation-views.ts";
-import { entriesOf, keep, readStored } from "../../live/storage.ts";
-import { storageKeys } from "./forget.ts";
+import { entriesOf, keep, readStored, storageKeys } from "../../live/storage.ts";
 
 /** The conversations with a flag, by id. */
 export interface Flags {

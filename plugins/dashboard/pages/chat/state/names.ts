@@ -1,6 +1,5 @@
 /** Names of conversations that were opened in this browser, for servers without a store. @module */
-import { keep, readStored } from "../../live/storage.ts";
-import { storageKeys } from "./forget.ts";
+import { keep, readStored, storageKeys } from "../../live/storage.ts";
 
 const key = storageKeys.names;
 const maxNames = 30;

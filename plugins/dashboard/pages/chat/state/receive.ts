@@ -195,20 +195,11 @@ export function rejectMessage(
   return endRun(changed, requestId, { ...end, endedAt: at });
 }
 
-const countOf = (value: unknown): number | undefined =>
-  typeof value === "number" && value >= 0 ? value : undefined;
-
 function usageOf(usage: unknown): Pick<Run, "usage"> {
-  if (typeof usage !== "object" || usage === null) return {};
-  const { input_tokens, output_tokens } = usage as Record<string, unknown>;
-  const input = countOf(input_tokens);
-  const output = countOf(output_tokens);
-  if (input === undefined && output === undefined) return {};
+  if (!usage) return {};
+  const { input_tokens: input, output_tokens: output } = usage as Readonly<Record<string, number>>;
   return {
-    usage: {
-      ...(input !== undefined && { input }),
-      ...(output !== undefined && { output }),
-    },
+    usage: { ...(input !== undefined && { input }), ...(output !== undefined && { output }) },
   };
 }
 

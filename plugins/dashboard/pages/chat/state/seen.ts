@@ -1,7 +1,6 @@
 /** How far this browser has read each conversation. @module */
 import type { ConversationSummary } from "../../../shared/conversation-views.ts";
-import { entriesOf, keep, readStored } from "../../live/storage.ts";
-import { storageKeys } from "./forget.ts";
+import { entriesOf, keep, readStored, storageKeys } from "../../live/storage.ts";
 
 /** The number of messages that were read, by conversation id. */
 export type Seen = Readonly<Record<string, number>>;

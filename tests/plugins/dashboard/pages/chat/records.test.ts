@@ -106,15 +106,15 @@ describe("readToolCall", () => {
       { name: "g", output: "done" },
     ],
     [
-      { tool: "h", error: "No network" },
+      { name: "h", error: "No network" },
       { name: "h", output: "No network", isFailed: true },
     ],
     [
-      { function: "i", status: "failed" },
+      { name: "i", state: "failed" },
       { name: "i", isFailed: true },
     ],
     [{ function: { name: "j", arguments: "{broken" } }, { name: "j", input: "{broken" }],
-    [null, { name: "Tool", isFailed: false }],
+    [undefined, { name: "Tool", isFailed: false }],
   ])("reads %j", (call, expected) => {
     expect(readToolCall(call)).toMatchObject(expected);
   });
