@@ -23,7 +23,11 @@ export async function token(context: CommandContext): Promise<number> {
   }
   if (
     context.values["grace"] !== undefined &&
-    (what !== "rotate" || !/^\d{1,4}$/.test(String(context.values["grace"])))
+    (what !== "rotate" ||
+      !(
+        /^\d{1,4}$/.test(String(context.values["grace"])) &&
+        Number(context.values["grace"]) <= 3_600
+      ))
   ) {
     throw new UsageError('"-grace" takes 0 to 3600 seconds and requires "token rotate pico"');
   }

@@ -82,6 +82,7 @@ describe("token without a running launcher", () => {
     "token set ../x",
     "token show -grace=1",
     "token rotate pico -grace=x",
+    "token rotate pico -grace=3601",
     "token show -force",
   ])("%j fails with a usage error", (line) =>
     withCommandLine(async (ownership) => {
