@@ -58,7 +58,7 @@ describe("First visit of the chat", () => {
       await page.locator("pre .hljs-keyword").first().waitFor();
       const sizes = { first, withAnswer, withCode: await count() };
       console.log(`bytes of scripts: ${JSON.stringify(sizes)}`);
-      expect(first).toBeLessThan(45_000);
+      expect(first).toBeLessThan(47_000);
       expect(withAnswer).toBeLessThan(95_000);
       expect(sizes.withCode).toBeLessThan(110_000);
     }));
