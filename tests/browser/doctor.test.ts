@@ -1,4 +1,5 @@
 // Tests the doctor page in a browser.
+import type { Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { useDashboard } from "./dashboard-pages.ts";
 import { checks } from "./sample-api.ts";
@@ -72,6 +73,24 @@ describe("Doctor page", () => {
         { enabled: true },
       ]);
       expect(dashboard.site.sent[0]?.headers["if-match"]).toBe('"a1"');
+    });
+  });
+
+  test("runs the checks again after a fix that began during a run", async () => {
+    const off = { ...passed, result: "warning", action: "turn-on-channel" };
+    dashboard.site.views.set("POST /api/doctor", { checks: [off] });
+    await dashboard.openLive("/doctor", async (page) => {
+      await page.getByRole("heading", { name: "1 warning" }).waitFor();
+      const held: Route[] = [];
+      await page.route("**/api/doctor", (route) => void held.push(route));
+      await page.getByRole("button", { name: "Run again" }).click();
+      await expect.poll(() => held.length).toBe(1);
+      await page.getByRole("button", { name: "Turn on the channel" }).click();
+      await page.getByText("The channel is on").waitFor();
+      await held[0]!.fulfill({ json: { checks: [off] } });
+      await expect.poll(() => held.length).toBe(2);
+      await held[1]!.fulfill({ json: { checks: [passed] } });
+      await page.getByRole("heading", { name: "Everything is fine" }).waitFor();
     });
   });
 

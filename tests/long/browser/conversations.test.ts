@@ -83,6 +83,39 @@ describe("Conversations of the chat page", () => {
     });
   });
 
+  test("loads all pages that a gap has hidden, and says if earlier ones cannot be loaded", async () => {
+    const { site } = dashboard;
+    const [conversation] = conversations;
+    const turn = (seq: number) => ({ id: `u${seq}`, requestId: `r${seq}`, seq, role: "user" });
+    const pageBefore = (last: number) =>
+      [last - 1, last].map((seq) => ({ ...turn(seq), content: `turn ${seq}`, at: seq }));
+    let newest = 4;
+    let fails = false;
+    site.views.delete("GET /api/conversations/c1");
+    site.answer = ({ path, search }) => {
+      if (path !== "/api/conversations/c1") return [200, {}];
+      const last = Number(new URLSearchParams(search).get("before") ?? newest);
+      if (last === 2 && fails) return [503, { error: "store_unavailable", message: "Away." }];
+      const turns = pageBefore(last);
+      return [200, { conversation, turns, ...(last > 2 && { before: String(last - 2) }) }];
+    };
+    await open(stored, async (page) => {
+      await connected(page);
+      const shown = () => mine(page).locator(".bubble").allTextContents();
+      await expect.poll(shown).toEqual([3, 4].map((seq) => `turn ${seq}`));
+      newest = 10;
+      site.channel.send({ type: "gap", payload: { from: 1, to: 49, reason: "overflow" } });
+      await expect.poll(shown).toEqual([3, 4, 5, 6, 7, 8, 9, 10].map((seq) => `turn ${seq}`));
+      fails = true;
+      await page.getByRole("button", { name: "Load earlier" }).click();
+      await page.getByText("Earlier messages could not be loaded. Try again.").waitFor();
+      fails = false;
+      // The sentence lies above the button.
+      await page.getByRole("button", { name: "Load earlier" }).press("Enter");
+      await expect.poll(shown).toHaveLength(10);
+    });
+  });
+
   test("follows new versions of other devices, and drops an unknown replaced message", async () => {
     await dashboard.openLive("/chat/versions", async (page) => {
       const { channel } = dashboard.site;

@@ -1,6 +1,7 @@
 /** The messages of the open conversation. @module */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { toast } from "../frame/toasts.ts";
 import { serverNow } from "../live/clock.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
@@ -96,7 +97,7 @@ export function Log({ context }: { readonly context: RowContext }): JSX.Element 
             />
           )}
           {history.before !== undefined && (
-            <Button kind="ghost" compact onClick={() => conversation.loadEarlier()}>
+            <Button kind="ghost" compact onClick={() => loadEarlier(conversation)}>
               Load earlier
             </Button>
           )}
@@ -326,6 +327,13 @@ function EarlierNote({ conversation }: { readonly conversation: Conversation }) 
   );
 }
 
+/** @returns False if it failed. */
+async function loadEarlier(conversation: Conversation): Promise<boolean> {
+  const isLoaded = await conversation.loadEarlier();
+  if (!isLoaded) toast({ text: "Earlier messages could not be loaded. Try again.", tone: "bad" });
+  return isLoaded;
+}
+
 const maxPages = 100;
 
 /** Loads earlier messages until the one with this number is there, then shows it. */
@@ -343,7 +351,8 @@ async function showMessage(
       return flash(found);
     }
     if (conversation.history.value.before === undefined && page > 0) return;
-    await (page === 0 ? conversation.loadHistory() : conversation.loadEarlier());
+    if (page === 0) await conversation.loadHistory();
+    else if (!(await loadEarlier(conversation))) return;
   }
 }
 

@@ -39,7 +39,7 @@ interface Run {
 }
 
 export function DoctorPage(_: { readonly data: DoctorData }): JSX.Element {
-  const { run, error, isRunning, start } = useRuns();
+  const { run, error, isRunning, start, rerun } = useRuns();
   const checks = run?.checks ?? [];
   const findings = findingsOf(checks);
   return (
@@ -58,7 +58,7 @@ export function DoctorPage(_: { readonly data: DoctorData }): JSX.Element {
       {findings.length > 0 && (
         <section class="stack" aria-label="Findings">
           {findings.map((check) => (
-            <Finding key={check.id} check={check} rerun={start} />
+            <Finding key={check.id} check={check} rerun={rerun} />
           ))}
         </section>
       )}
@@ -91,12 +91,17 @@ function useRuns() {
   };
   /** A second call during a run waits for the same one. */
   const start = (): Promise<ApiError | undefined> => (running.current ??= runChecks());
+  /** After a fix: a run that has begun before it shows what was. */
+  const rerun = async (): Promise<ApiError | undefined> => {
+    await running.current;
+    return start();
+  };
   useEffect(() => {
     void start();
     // The stream calls this when it opens, and again after a lost connection or a sign-in.
     return subscribe({ refresh: async () => (hasRun.current ? undefined : start()) });
   }, []);
-  return { run, error, isRunning, start };
+  return { run, error, isRunning, start, rerun };
 }
 
 interface VerdictProps {

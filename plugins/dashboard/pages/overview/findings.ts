@@ -45,15 +45,18 @@ export interface Findings {
   readonly dismiss: (id: string) => void;
 }
 
+function stored(): readonly string[] {
+  const value = readStored(storageKey);
+  return Array.isArray(value) ? (value as string[]) : [];
+}
+
 /** Without storage, dismissed problems return with the next page. */
 export function useFindings(status: StatusView): Findings {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
-  useEffect(() => {
-    const stored = readStored(storageKey);
-    if (Array.isArray(stored)) setIds(new Set(stored as string[]));
-  }, []);
+  useEffect(() => setIds((before) => new Set([...stored(), ...before])), []);
   const dismiss = (id: string): void => {
-    const next = new Set([...ids, id].slice(-50));
+    // Another tab may have dismissed others.
+    const next = new Set([...new Set([...stored(), ...ids, id])].slice(-50));
     setIds(next);
     keep(storageKey, [...next]);
   };

@@ -41,6 +41,15 @@ interface HistoryView {
   readonly summary?: ConversationSummary;
 }
 
+/** A repeated load that has not met what is shown. `before`: the cursor from before it. */
+interface Missed {
+  readonly pages: number;
+  readonly before: string | undefined;
+}
+
+/** After them, "Load earlier" continues in the gap. */
+const maxMissedPages = 20;
+
 /** Key of a conversation of another channel. */
 export const storedKey = (id: string): string => `stored ${id}`;
 
@@ -65,7 +74,7 @@ export class Conversation implements TransportOwner {
   readonly canWrite: Signal<boolean>;
   private transport: Transport | ConsoleTransport | undefined;
   private isClosed = false;
-  private isLoading = false;
+  private loading: Promise<void> | undefined;
 
   /**
    * @param link - State of the link until it has one of its own.
@@ -187,40 +196,52 @@ export class Conversation implements TransportOwner {
     else await this.loadPage(summary.id, undefined);
   }
 
-  async loadEarlier(): Promise<void> {
+  /** @returns False if it failed. */
+  async loadEarlier(): Promise<boolean> {
     const { id, before } = this.history.value;
-    if (this.isLoading || id === undefined || before === undefined) return;
-    await this.loadPage(id, before);
+    const { loading } = this;
+    if (!loading && id !== undefined && before !== undefined) await this.loadPage(id, before);
+    await loading;
+    return loading !== undefined || before === undefined || this.history.value.before !== before;
   }
 
-  private async loadPage(id: string, before: string | undefined): Promise<void> {
-    this.isLoading = true;
+  private loadPage(id: string, before: string | undefined): Promise<void> {
+    const loading = this.readPage(id, before).finally(() => {
+      if (this.loading === loading) this.loading = undefined;
+    });
+    return (this.loading = loading);
+  }
+
+  /**
+   * Loads a page of turns. A repeated load of the newest page continues with the pages before it
+   * until it meets what is shown: more than one page may have been missed.
+   */
+  private async readPage(id: string, before: string | undefined, missed?: Missed): Promise<void> {
     const query = new URLSearchParams(before === undefined ? {} : { before });
+    const isNewest = before === undefined;
     const [answer, own] = await Promise.all([
       requestAsOwner<ConversationView>("GET", `${path}/${id}?${query}`),
-      before === undefined && !this.isReadOnly ? this.loadTimes(this.session) : [],
+      isNewest && !this.isReadOnly ? this.loadTimes(this.session) : [],
     ]);
-    const isOfOther = this.isReadOnly && before === undefined && "body" in answer;
+    const isOfOther = this.isReadOnly && isNewest && "body" in answer;
     // The answer names the session of another channel.
     const requests = isOfOther ? await this.loadTimes(answer.body.conversation.session) : own;
-    if ("error" in answer) {
-      this.isLoading = false;
-      return this.failHistory(answer.error);
-    }
-    const { addTimes, addTurns, showRun } = await wire.load();
-    this.isLoading = false;
-    const { turns, before: earlier } = answer.body;
+    if ("error" in answer) return this.failHistory(answer.error);
+    const { addTimes, addTurns, hasTurn, showRun } = await wire.load();
+    const { turns, before: earlier, conversation: summary } = answer.body;
     const known = this.history.value;
-    // A repeated load of the newest page says nothing about the pages before it.
-    const isRepeated = before === undefined && known.state === "ready" && known.id === id;
-    const cursor = isRepeated ? known.before : earlier;
+    const isRepeated = isNewest && known.state === "ready" && known.id === id;
+    const gap = isRepeated ? { pages: 0, before: known.before } : missed;
+    const isClosed = turns[0] === undefined || hasTurn(this.thread.value, turns[0]);
+    const cursor = gap && isClosed ? gap.before : earlier;
     batch(() => {
       this.change((thread) => addTimes(addTurns(thread, turns, this.isReadOnly), requests));
       if (this.isReadOnly) this.showAccess(answer.body, showRun);
-      const { conversation: summary } = answer.body;
       const page = { ...(cursor !== undefined && { before: cursor }) };
       this.history.value = { state: "ready", id, summary, ...page };
     });
+    if (gap && !isClosed && earlier !== undefined && gap.pages < maxMissedPages)
+      await this.readPage(id, earlier, { ...gap, pages: gap.pages + 1 });
   }
 
   private showAccess(view: ConversationView, showRun: typeof ShowRun): void {

@@ -68,6 +68,9 @@ function fromTurn(turn: Turn): Message {
   };
 }
 
+export const hasTurn = ({ messages }: Thread, turn: Turn): boolean =>
+  messages.some(({ key }) => key === fromTurn(turn).key);
+
 /**
  * Adds turns of the history. Newer data of this page stays.
  *
