@@ -232,7 +232,7 @@ async function openConversations(home) {
     {
       clock: {
         now: () => Date.now(),
-        // The upkeep of the store, which time begins, is no part of an append.
+        // Without time, the upkeep of the store does not begin.
         monotonic: () => 0,
         setTimeout: ignore,
         clearTimeout: ignore,
