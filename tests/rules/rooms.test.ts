@@ -21,12 +21,12 @@ const rooms = [
   ["plugins/media", 1_770],
   ["plugins/echo", 80],
   ["plugins/dashboard/server", 6_670],
-  ["plugins/dashboard/pages", 18_440],
+  ["plugins/dashboard/pages", 18_480],
   ["plugins/dashboard/shared", 1_310],
   ["plugins/dashboard", 350],
   ["plugins/tray", 2_180],
   ["config", 3_000],
-  ["bin", 5_220],
+  ["bin", 5_230],
   ["testkit", 2_590],
 ] as const;
 
