@@ -71,22 +71,60 @@ export interface RunOptions {
 }
 
 /**
- * The message that the application receives. `signal` and `end` are made when they are read, by
- * getters of a class: those of an object literal took five times as long as the whole delivery.
+ * The message that the application receives, without other fields of a channel or a peer. `signal`
+ * and `end` are made when they are read, by getters of a class: those of an object literal took
+ * five times as long as the whole delivery.
  */
-class ReceivedMessage implements Pick<Message, "ask" | "signal" | "history" | "end"> {
+class ReceivedMessage implements Message {
+  readonly channel: string;
+  readonly session: string;
+  readonly id: string;
+  readonly content: string;
+  readonly media: readonly Media[];
+  readonly at: number;
+  readonly hops: number;
+  readonly accept: () => void;
+  readonly reply: Message["reply"];
+  readonly stream: Message["stream"];
+  declare readonly sender?: NonNullable<InboundMessage["sender"]>;
+  declare readonly inReplyTo?: string;
+  declare readonly replaces?: string;
+  declare readonly protocol?: string;
+  declare readonly previous?: NonNullable<InboundMessage["previous"]>;
+  declare readonly tools?: NonNullable<InboundMessage["tools"]>;
+  declare readonly toolChoice?: NonNullable<InboundMessage["toolChoice"]>;
+  declare readonly toolResults?: NonNullable<InboundMessage["toolResults"]>;
+  declare readonly continues?: true;
+  declare readonly metadata?: NonNullable<InboundMessage["metadata"]>;
+  declare readonly answer?: NonNullable<InboundMessage["answer"]>;
   readonly #run: Run;
 
   constructor(run: Run, message: InboundMessage) {
+    const { channel, session, id, content, media, at, hops } = message;
+    const { sender, inReplyTo, replaces, protocol, previous, metadata, answer } = message;
+    const { tools, toolChoice, toolResults, continues } = message;
     this.#run = run;
-    const { media, previous } = message;
-    const calls: Pick<Message, "accept" | "reply" | "stream"> = {
-      accept: () => run.accept(),
-      reply: (reply) => run.reply(reply),
-      stream: (options) => run.openStream(options),
-    };
-    Object.assign(this, message, calls, { media: run.withOpen(media) });
-    if (previous) Object.assign(this, { previous: run.withOpenIn(previous) });
+    this.channel = channel;
+    this.session = session;
+    this.id = id;
+    this.content = content;
+    this.media = run.withOpen(media);
+    this.at = at;
+    this.hops = hops;
+    this.accept = () => run.accept();
+    this.reply = (reply) => run.reply(reply);
+    this.stream = (options) => run.openStream(options);
+    if (sender !== undefined) this.sender = sender;
+    if (inReplyTo !== undefined) this.inReplyTo = inReplyTo;
+    if (replaces !== undefined) this.replaces = replaces;
+    if (protocol !== undefined) this.protocol = protocol;
+    if (previous !== undefined) this.previous = run.withOpenIn(previous);
+    if (metadata !== undefined) this.metadata = metadata;
+    if (answer !== undefined) this.answer = answer;
+    if (tools !== undefined) this.tools = tools;
+    if (toolChoice !== undefined) this.toolChoice = toolChoice;
+    if (toolResults !== undefined) this.toolResults = toolResults;
+    if (continues) this.continues = continues;
   }
 
   get ask(): Ask {
@@ -211,7 +249,7 @@ export class Run {
     this.application = current;
     let result: void | Promise<void>;
     try {
-      this.received = new ReceivedMessage(this, this.message) as unknown as Message;
+      this.received = new ReceivedMessage(this, this.message);
       result = current.application(this.received, current.signal);
     } catch (error) {
       return this.settle(error, true);

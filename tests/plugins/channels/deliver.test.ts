@@ -24,6 +24,18 @@ describe("ChannelHandle.deliver", () => {
     });
   });
 
+  test("passes only the fields of a message", async () => {
+    const { plugin, inlet, message } = createSampleChannel();
+    const received: object[] = [];
+    const echo: Application = (given) => void received.push(given);
+    await withKernel([channels(), plugin, application(echo)], async () => {
+      const more = { botToken: "secret", signal: "on", end: 1 };
+      expect(await inlet().deliver({ ...message(), ...more })).toBe("accepted");
+    });
+    expect(received[0]).toMatchObject({ channel: "sample", signal: expect.any(AbortSignal) });
+    expect(received[0]).not.toHaveProperty("botToken");
+  });
+
   test.each<[string, Application, string]>([
     ["synchronous", nothing, "duplicate"],
     ["asynchronous", async () => {}, "duplicate"],
