@@ -203,17 +203,21 @@ export class Follower {
     if (!this.reader.isWritable()) return;
     if (end) return this.finish(end);
     if (!this.endsOn(waiting)) return;
-    this.stop();
-    this.reader.waits?.(waiting);
-    this.options.done?.();
+    this.end(() => this.reader.waits?.(waiting));
   }
 
   /** Ends the reader, also before the answer. */
   finish(end: RunEnd): void {
-    if (this.isOver) return;
+    if (!this.isOver) this.end(() => this.reader.over(end));
+  }
+
+  private end(tell: () => void): void {
     this.stop();
-    this.reader.over(end);
-    this.options.done?.();
+    try {
+      tell();
+    } finally {
+      this.options.done?.();
+    }
   }
 
   private endsOn(waiting: readonly RunQuestion[]): boolean {

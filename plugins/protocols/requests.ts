@@ -111,7 +111,7 @@ async function readJson(
 }
 
 /**
- * Reads the body and uses it.
+ * Reads the body and uses it. Releases its share of the memory budget if that fails.
  *
  * @param use - Calls `release` once the application has accepted or rejected the message.
  * @returns Undefined if the client has left.
@@ -130,10 +130,13 @@ export async function withBody<P, T>(
   };
   try {
     const body = await read();
-    return body && (await use(body.parsed, memory.release, body.digest));
-  } finally {
+    if (body) return await use(body.parsed, memory.release, body.digest);
+  } catch (error) {
     memory.release();
+    throw error;
   }
+  memory.release();
+  return undefined;
 }
 
 /** Reads a body that may be absent. */
@@ -147,7 +150,10 @@ async function readOptionalBody(protocol: Protocol, call: Call): Promise<JsonObj
     protocol,
     call,
     (body) => body,
-    async (body) => body,
+    async (body, release) => {
+      release();
+      return body;
+    },
   );
 }
 

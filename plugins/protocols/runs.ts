@@ -232,9 +232,9 @@ export class Runs {
       clock,
       onAsking,
     });
+    unsubscribe = channel.subscribe(session, run);
     this.active.add(run);
     if (isRepeatable) this.keep(key, run);
-    unsubscribe = channel.subscribe(session, run);
     const seconds = answerMs() / 1_000;
     const onTimeout = (): void => {
       const message = `The reply did not end within ${seconds} s.`;
