@@ -21,6 +21,7 @@ import {
   type Loaded,
   type Places,
 } from "../load/index.ts";
+import { sectionsOf, type SectionInfo } from "../load/sections.ts";
 import {
   errorSummary,
   loadErrorAdvice,
@@ -117,8 +118,7 @@ async function loadPlugin(
     checkPlugins([{ ...plugin, config: undefined }]);
     const taken = [...options.taken, ...others.map(({ name }) => name)];
     if (taken.includes(plugin.name)) throw pluginErrors.PLUGIN_NAME_TAKEN(from, plugin.name);
-    // Plugins that follow in the list may read the other sections.
-    if (plugin.config) await load([...others, plugin], { ...options, isPartial: true });
+    if (plugin.config) await checkSettings(plugin, others, options);
     return { ...wrapPlugin(plugin, options.redact), optional: !required };
   } catch (error) {
     if (codeOf(error) !== "internal") throw error;
@@ -145,6 +145,21 @@ async function importPlugin(from: string, path: string): Promise<AnyPlugin> {
   const isUsable = typeof section === "string" && schema?.["~standard"]?.jsonSchema !== undefined;
   if (plugin.config && !isUsable) throw pluginErrors.PLUGIN_SCHEMA(from);
   return plugin;
+}
+
+/** Checks the keys of this plugin only; other plugins of the section check their own. */
+async function checkSettings(
+  plugin: AnyPlugin,
+  others: readonly AnyPlugin[],
+  places: Places,
+): Promise<void> {
+  // Plugins that follow in the list may read the other sections.
+  const { config } = await load([...others, plugin], { ...places, isPartial: true });
+  const [{ section, properties }] = sectionsOf([plugin]) as [SectionInfo];
+  const own = Object.entries(config[section] ?? {}).filter(([key]) =>
+    Object.hasOwn(properties, key),
+  );
+  checkPlugins([plugin], { [section]: Object.fromEntries(own) });
 }
 
 /** One entry of `plugins` in `config.json`. */

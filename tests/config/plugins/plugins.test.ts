@@ -207,6 +207,20 @@ describe("loadWithPlugins", () => {
     }),
   );
 
+  test("fails only the plugin whose settings have a token", () =>
+    withCommandLine(
+      async (ownership) => {
+        const text = channel("letters").replace('"port":', '"token":{"type":"string"},"port":');
+        await put(ownership, "letters.js", text);
+        await use(ownership, ["./letters.js"]);
+        await ownership.start();
+        expect(await views(ownership)).toMatchObject([
+          { state: "failed", reason: expect.stringContaining("channels.letters.token") },
+        ]);
+      },
+      { SERVICE_CHANNELS_LETTERS_TOKEN: "from-the-environment" },
+    ));
+
   test("rejects the names of all built-in plugins", () =>
     withCommandLine(async (ownership) => {
       const { kernel } = await ownership.start();
