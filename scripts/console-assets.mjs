@@ -156,7 +156,7 @@ const budgets = { script: 26_700, style: 12_000 };
 /** Script budgets of other pages. */
 const scriptBudgets = {
   "chat.js": 30_300,
-  "docs.js": 19_600,
+  "docs.js": 19_800,
   "overview.js": 22_300,
   "settings.js": 25_200,
 };

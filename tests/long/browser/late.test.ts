@@ -166,7 +166,7 @@ describe("Clicks while a request is under way", () => {
 });
 
 describe("Text that is not sent yet", () => {
-  test("stays while another message is edited and the user leaves", async () => {
+  test("stays, with an edit, when the user leaves", async () => {
     await dashboard.openLive(
       "/chat/edit-and-leave",
       async (page) => {
@@ -181,11 +181,13 @@ describe("Text that is not sent yet", () => {
         await talk(page, /Good morning/).click();
         await expect.poll(() => field(page).inputValue()).toBe("");
         await page.goBack();
-        await expect.poll(() => field(page).inputValue()).toBe("a long thought");
+        const both = "first, changed\n\na long thought";
+        await expect.poll(() => field(page).inputValue()).toBe(both);
         await page.getByRole("button", { name: "Edit and send again" }).click();
         await expect.poll(() => field(page).inputValue()).toBe("first");
+        await field(page).fill("changed again");
         await page.reload();
-        await expect.poll(() => field(page).inputValue()).toBe("a long thought");
+        await expect.poll(() => field(page).inputValue()).toBe(`changed again\n\n${both}`);
       },
       wide,
     );

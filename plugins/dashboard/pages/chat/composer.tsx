@@ -108,29 +108,56 @@ interface Edited {
   readonly draft: Draft;
 }
 
-/** The message in the composer: the unsent one, or the new version of a sent one. */
+/**
+ * The message in the composer: the unsent one, or the new version of a sent one. If the
+ * conversation or the page is left, the new version becomes part of the unsent one.
+ */
 function useShown(conversation: Conversation, draftName: string) {
   const [draft, setDraft] = useDraft(draftName);
   const [edited, setEdited] = useState<Edited>();
-  const shown = edited?.draft ?? draft;
-  const latest = useLatest({ conversation, draft: shown, draftName, setDraft, edited });
-  const showEdited = (next: Edited): void => {
-    latest.current = { ...latest.current, draft: next.draft, edited: next };
+  const latest = useLatest({ conversation, draft, draftName, setDraft, edited });
+  const showEdited = (next: Edited | undefined): void => {
+    latest.current = { ...latest.current, edited: next };
     setEdited(next);
   };
-  const change = (next: Draft): void => {
-    const { edited: present } = latest.current;
-    if (present) return showEdited({ ...present, draft: next });
+  const changeUnsent = (next: Draft): void => {
     latest.current = { ...latest.current, draft: next };
     latest.current.setDraft(next);
   };
-  return { shown, edited, setEdited, showEdited, change, latest };
+  const change = (next: Draft): void => {
+    const { edited: present } = latest.current;
+    if (present) showEdited({ ...present, draft: next });
+    else changeUnsent(next);
+  };
+  useLayoutEffect(() => {
+    const leave = (): void => {
+      const { edited: left, draft: unsent } = latest.current;
+      showEdited(undefined);
+      if (!left || left.draft.text === left.message.content) return;
+      changeUnsent(withMessage(unsent, { content: left.draft.text, files: left.draft.files }));
+    };
+    addEventListener("pagehide", leave);
+    return () => {
+      removeEventListener("pagehide", leave);
+      leave();
+    };
+  }, [conversation.key]);
+  const present = (): Draft => latest.current.edited?.draft ?? latest.current.draft;
+  return {
+    shown: edited?.draft ?? draft,
+    edited,
+    showEdited,
+    present,
+    change,
+    changeUnsent,
+    latest,
+  };
 }
 
 /** The message of the composer, and the acts on it. */
 function useComposer({ store, conversation, handle }: ComposerProps) {
   const draftName = draftNameOf({ store, conversation });
-  const { shown, edited, setEdited, showEdited, change, latest } = useShown(
+  const { shown, edited, showEdited, present, change, changeUnsent, latest } = useShown(
     conversation,
     draftName,
   );
@@ -142,25 +169,26 @@ function useComposer({ store, conversation, handle }: ComposerProps) {
   useImperativeHandle(handle, () => ({
     focus: () => focusGently(area.current),
     edit(message) {
+      uploads.cancel();
       showEdited({ message, draft: { text: message.content, files: message.files } });
       area.current?.focus();
     },
     restore(message) {
-      change(withMessage(latest.current.draft, message));
+      changeUnsent(withMessage(latest.current.draft, message));
       area.current?.focus();
     },
   }));
   useEffect(() => {
-    setEdited(undefined);
     uploads.cancel();
     focusGently(area.current);
   }, [conversation.key]);
   const endEdit = (): void => {
-    setEdited(undefined);
+    uploads.cancel();
+    showEdited(undefined);
     area.current?.focus();
   };
   const changeFiles = (make: (files: readonly DraftFile[]) => readonly DraftFile[]): void => {
-    change({ ...latest.current.draft, files: make(latest.current.draft.files) });
+    change({ ...present(), files: make(present().files) });
   };
   const add = async (chosen: readonly File[]): Promise<void> => {
     const all = readFiles(chosen, store.maxFileBytes);
@@ -168,34 +196,37 @@ function useComposer({ store, conversation, handle }: ComposerProps) {
     reading.current = all;
     await before;
     const addTo = await all;
-    const added = addTo(latest.current.draft.files);
+    const added = addTo(present().files);
     changeFiles(() => added.files);
     setProblem(added.problem);
   };
   const submit = async (): Promise<void> => {
     setProblem("");
+    const changed = latest.current.edited?.message;
     await reading.current;
-    // Another conversation may be opened while this one waits.
+    // Another conversation may be opened while this one waits, or an edit begun or ended.
     const isOpen = (): boolean =>
-      latest.current.draftName === draftName && latest.current.conversation === conversation;
+      latest.current.draftName === draftName &&
+      latest.current.conversation === conversation &&
+      latest.current.edited?.message === changed;
+    if (!isOpen()) return;
     const uploaded = await uploads.wait(conversation.session, () =>
-      isOpen() ? latest.current.draft.files : [],
+      isOpen() ? present().files : [],
     );
     if (!uploaded || !isOpen()) return;
     if ("failed" in uploaded) return setProblem(notUploaded(uploaded.failed));
-    const { draft: present, edited: changed } = latest.current;
     area.current?.focus();
-    if (present.text.trim() === "" && uploaded.files.length === 0) return;
-    const text = present.text.trim();
+    const text = present().text.trim();
+    if (text === "" && uploaded.files.length === 0) return;
     if (changed) {
       endEdit();
-      return conversation.replace(changed.message, text, uploaded.files);
+      return conversation.replace(changed, text, uploaded.files);
     }
-    change(emptyDraft);
+    changeUnsent(emptyDraft);
     store.send(conversation, text, uploaded.files);
   };
   const type = (text: string): void => {
-    change({ ...latest.current.draft, text });
+    change({ ...present(), text });
     conversation.showTyping();
     setProblem("");
   };

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 import type { ApiError } from "./api.ts";
 import { load } from "./owner.ts";
-import { liveState, subscribe, type Subscriber } from "./stream.ts";
+import { pageStream, subscribe, type Subscriber } from "./stream.ts";
 
 /**
  * Data of an API path. After a change of `path`, the old data stays until the new path is loaded,
@@ -30,7 +30,7 @@ export function useResource<T>(
     const stop = subscribe({ ...options, refresh });
     const isInDocument = isFirst.current && value.peek() !== undefined;
     isFirst.current = false;
-    if (!isInDocument && liveState.peek() === "connecting") void refresh();
+    if (!isInDocument && !pageStream.isOpen) void refresh();
     return stop;
   }, [refresh]);
   return { value, error, refresh };

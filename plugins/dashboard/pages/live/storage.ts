@@ -9,10 +9,14 @@ export function readStored(key: string): unknown {
   }
 }
 
+/** True after a sign-out: the page may still save what was typed when it is left. */
+let isForgotten = false;
+
 /** Keeps a value; undefined removes it. */
 export function keep(key: string, value: unknown): void {
+  const isPrivate = Object.values<string>(storageKeys).includes(key);
   try {
-    if (value === undefined) localStorage.removeItem(key);
+    if (value === undefined || (isForgotten && isPrivate)) localStorage.removeItem(key);
     else localStorage.setItem(key, JSON.stringify(value));
   } catch {
     // The browser denies storage, or it is full.
@@ -39,6 +43,7 @@ export const databaseName = "doorward-chat";
 
 /** Deletes private data at sign-out, so that the next user of this browser does not see it. */
 export function forgetStored(): void {
+  isForgotten = true;
   try {
     for (const key of Object.values(storageKeys)) localStorage.removeItem(key);
     indexedDB.deleteDatabase(databaseName);

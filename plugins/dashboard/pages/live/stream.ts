@@ -53,6 +53,8 @@ class PageStream {
   /** The parts whose data may lack an event, with their last attempts to load it. */
   private readonly outdated = new Map<Subscriber, { hasFailed: boolean }>();
   private started = false;
+  /** True from the first event of a stream until it fails or ends. */
+  isOpen = false;
 
   /** Opens the stream while the page is visible. Polls every 2 s if no stream is available. */
   start(): void {
@@ -84,7 +86,8 @@ class PageStream {
     const isCurrent = this.outdated.size === 0;
     const hasFailed = [...this.outdated.values()].some((attempt) => attempt.hasFailed);
     if (isCurrent) setSignOutReason();
-    if (this.isPaused() || (!isCurrent && !hasFailed)) return;
+    const isBroken = this.source !== undefined && !this.isOpen;
+    if (this.isPaused() || isBroken || (!isCurrent && !hasFailed)) return;
     liveState.value = isCurrent ? "live" : "reconnecting";
     if (isCurrent || !this.source) return;
     clearTimeout(this.timer);
@@ -93,6 +96,8 @@ class PageStream {
 
   /** @returns The error, if no later attempt has begun and the part is still shown. */
   private async refreshOne(subscriber: Subscriber): Promise<ApiError | undefined> {
+    // A delayed refresh may come after the part has gone.
+    if (!subscribers.has(subscriber)) return undefined;
     const attempt = { hasFailed: false };
     this.outdated.set(subscriber, attempt);
     const error = await subscriber.refresh?.();
@@ -100,6 +105,12 @@ class PageStream {
     if (error === undefined || error.status === 404) this.outdated.delete(subscriber);
     else attempt.hasFailed = true;
     return error;
+  }
+
+  /** The data of a new part may lack an event: it is loaded now, or when the stream opens. */
+  add(subscriber: Subscriber): void {
+    if (this.isOpen) void this.refresh([subscriber]);
+    else this.outdated.set(subscriber, { hasFailed: false });
   }
 
   /** The part is no longer shown. */
@@ -129,6 +140,7 @@ class PageStream {
     }
     source.addEventListener("error", () => {
       if (this.source !== source) return;
+      this.isOpen = false;
       if (source.readyState === EventSource.CLOSED) void this.refreshAndReopen(retryDelayMs);
       else liveState.value = "reconnecting";
     });
@@ -139,6 +151,7 @@ class PageStream {
     clearTimeout(this.silenceTimer);
     this.source?.close();
     this.source = undefined;
+    this.isOpen = false;
   }
 
   private pause(state: "paused" | "signed-out"): void {
@@ -174,6 +187,7 @@ class PageStream {
   private readonly handlers: Listeners = {
     hello: ({ resumed, now }) => {
       setServerTime(now);
+      this.isOpen = true;
       if (resumed && this.outdated.size === 0) liveState.value = "live";
       else void this.refresh();
     },
@@ -216,7 +230,7 @@ const eventTypes: readonly (keyof FeedEvents)[] = [
 export const pageStream = new PageStream();
 
 /**
- * Adds a part of the page. If the stream is open, its data is loaded: it may lack an event.
+ * Adds a part of the page.
  *
  * @returns Removes it.
  */
@@ -225,7 +239,7 @@ export function subscribe(subscriber: Subscriber): () => void {
     pageStream.refresh([subscriber]),
   );
   subscribers.set(subscriber, refreshSoon);
-  if (liveState.peek() !== "connecting") void pageStream.refresh([subscriber]);
+  pageStream.add(subscriber);
   return () => pageStream.forget(subscriber);
 }
 

@@ -16,12 +16,14 @@ interface ModalProps {
 /** Opens when it is rendered. Afterwards the focus returns to the previous element. */
 export function Modal({ label, onClose, kind = "", keep, children }: ModalProps) {
   const ref = useRef<HTMLDialogElement>(null);
+  const isShown = useRef(true);
   useLayoutEffect(() => {
     const dialog = ref.current!;
     const before = document.activeElement;
     if (!dialog.open) dialog.showModal();
     dialog.querySelector<HTMLElement>("[data-autofocus]")?.focus();
     return () => {
+      isShown.current = false;
       dialog.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
@@ -34,6 +36,11 @@ export function Modal({ label, onClose, kind = "", keep, children }: ModalProps)
       onCancel={(event) => {
         event.preventDefault();
         if (!keep) onClose();
+      }}
+      onClose={() => {
+        // Chromium closes a dialog at the second Esc, whatever the page says.
+        if (isShown.current && keep) ref.current?.showModal();
+        else if (isShown.current) onClose();
       }}
       onPointerDown={(event) => {
         if (event.target === ref.current && !keep) onClose();

@@ -41,10 +41,12 @@ interface HistoryView {
   readonly summary?: ConversationSummary;
 }
 
-/** A repeated load that has not met what is shown. `before`: the cursor from before it. */
+/** A repeated load that has not met what was shown when it began. */
 interface Missed {
   readonly pages: number;
+  /** The cursor from before it. */
   readonly before: string | undefined;
+  readonly shown: Thread;
 }
 
 /** After them, "Load earlier" continues in the gap. */
@@ -198,11 +200,11 @@ export class Conversation implements TransportOwner {
 
   /** @returns False if it failed. */
   async loadEarlier(): Promise<boolean> {
+    await this.loading;
     const { id, before } = this.history.value;
-    const { loading } = this;
-    if (!loading && id !== undefined && before !== undefined) await this.loadPage(id, before);
-    await loading;
-    return loading !== undefined || before === undefined || this.history.value.before !== before;
+    if (this.loading || id === undefined || before === undefined) return true;
+    await this.loadPage(id, before);
+    return this.history.value.before !== before;
   }
 
   private loadPage(id: string, before: string | undefined): Promise<void> {
@@ -217,6 +219,8 @@ export class Conversation implements TransportOwner {
    * until it meets what is shown: more than one page may have been missed.
    */
   private async readPage(id: string, before: string | undefined, missed?: Missed): Promise<void> {
+    // The server repeats some of the missed messages while this waits.
+    const shown = missed?.shown ?? this.thread.value;
     const query = new URLSearchParams(before === undefined ? {} : { before });
     const isNewest = before === undefined;
     const [answer, own] = await Promise.all([
@@ -231,8 +235,8 @@ export class Conversation implements TransportOwner {
     const { turns, before: earlier, conversation: summary } = answer.body;
     const known = this.history.value;
     const isRepeated = isNewest && known.state === "ready" && known.id === id;
-    const gap = isRepeated ? { pages: 0, before: known.before } : missed;
-    const isClosed = turns[0] === undefined || hasTurn(this.thread.value, turns[0]);
+    const gap = isRepeated ? { pages: 0, before: known.before, shown } : missed;
+    const isClosed = turns[0] === undefined || hasTurn(shown, turns[0]);
     const cursor = gap && isClosed ? gap.before : earlier;
     batch(() => {
       this.change((thread) => addTimes(addTurns(thread, turns, this.isReadOnly), requests));

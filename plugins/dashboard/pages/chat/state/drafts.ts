@@ -19,7 +19,10 @@ export interface Draft {
 export const emptyDraft: Draft = { text: "", files: [] };
 
 /** Puts a message before an unsent one. */
-export const withMessage = (draft: Draft, { content, files }: UserMessage): Draft => ({
+export const withMessage = (
+  draft: Draft,
+  { content, files }: Pick<UserMessage, "content" | "files">,
+): Draft => ({
   text: [content, draft.text].filter(Boolean).join("\n\n"),
   files: [...files, ...draft.files],
 });
