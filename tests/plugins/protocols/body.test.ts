@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withBody } from "../../../plugins/protocols/requests.ts";
 import type { Protocol } from "../../../plugins/protocols/protocol.ts";
 import type { Call } from "../../../plugins/protocols/server.ts";
@@ -23,23 +23,25 @@ function createRequest(text: string) {
   return { protocol, call, seen };
 }
 
-test("a body counts until the application has the message, also if the client has left", async () => {
-  const { protocol, call, seen } = createRequest("{}");
-  let accepted = (): void => undefined;
-  const left = async (_: object, release: () => void): Promise<void> => void (accepted = release);
-  await withBody(protocol, call, (body) => body, left);
-  expect(seen.releases).toBe(0);
-  accepted();
-  expect(seen.releases).toBe(1);
-});
-
-test("a body that cannot be used counts no longer", async () => {
-  for (const text of ["{", "{}"]) {
-    const { protocol, call, seen } = createRequest(text);
-    const refused = (): never => {
-      throw new Error("refused");
-    };
-    await expect(withBody(protocol, call, refused, refused)).rejects.toThrow();
+describe("withBody", () => {
+  test("counts a body until the application has the message", async () => {
+    const { protocol, call, seen } = createRequest("{}");
+    let accepted = (): void => undefined;
+    const left = async (_: object, release: () => void): Promise<void> => void (accepted = release);
+    await withBody(protocol, call, (body) => body, left);
+    expect(seen.releases).toBe(0);
+    accepted();
     expect(seen.releases).toBe(1);
-  }
+  });
+
+  test("releases a body that cannot be used", async () => {
+    for (const text of ["{", "{}"]) {
+      const { protocol, call, seen } = createRequest(text);
+      const refused = (): never => {
+        throw new Error("refused");
+      };
+      await expect(withBody(protocol, call, refused, refused)).rejects.toThrow();
+      expect(seen.releases).toBe(1);
+    }
+  });
 });
