@@ -21,16 +21,10 @@ export async function token(context: CommandContext): Promise<number> {
       '"token" takes show, source, set or rotate, then launcher (default) or a channel',
     );
   }
-  if (
-    context.values["grace"] !== undefined &&
-    (what !== "rotate" ||
-      !(
-        /^\d{1,4}$/.test(String(context.values["grace"])) &&
-        Number(context.values["grace"]) <= 3_600
-      ))
-  ) {
+  const { grace = "0" } = context.values;
+  const isGrace = /^\d{1,4}$/.test(String(grace)) && Number(grace) <= 3_600;
+  if (!isGrace || (context.values["grace"] !== undefined && what !== "rotate"))
     throw new UsageError('"-grace" takes 0 to 3600 seconds and requires "token rotate pico"');
-  }
   if (context.values["force"] === true && what !== "set" && what !== "rotate")
     throw new UsageError('"-force" requires "token set" or "token rotate"');
   const offline = await offlineTokens(context);
