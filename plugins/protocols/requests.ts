@@ -146,15 +146,12 @@ async function readOptionalBody(protocol: Protocol, call: Call): Promise<JsonObj
     call.enter();
     return {};
   }
-  return withBody(
-    protocol,
-    call,
-    (body) => body,
-    async (body, release) => {
-      release();
-      return body;
-    },
-  );
+  const memory = protocol.channel.body();
+  try {
+    return (await readJson(protocol, call, memory))?.value;
+  } finally {
+    memory.release();
+  }
 }
 
 /**

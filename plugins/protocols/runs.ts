@@ -70,9 +70,10 @@ export class KeptRun extends AnswerRun {
   constructor(
     { session, id, isExpendable }: RunRequest,
     digest: string,
-    ...more: [onOver: (end: RunEnd) => void, options: RunOptions]
+    onOver: (end: RunEnd) => void,
+    options: RunOptions,
   ) {
-    super(id, ...more);
+    super(id, onOver, options);
     this.session = session;
     this.isExpendable = isExpendable;
     this.digest = digest;
