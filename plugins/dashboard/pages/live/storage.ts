@@ -9,14 +9,13 @@ export function readStored(key: string): unknown {
   }
 }
 
-/** True after a sign-out: the page may still save what was typed when it is left. */
+/** True after a sign-out: what was typed is not saved when the page is left. */
 let isForgotten = false;
 
 /** Keeps a value; undefined removes it. */
 export function keep(key: string, value: unknown): void {
-  const isPrivate = Object.values<string>(storageKeys).includes(key);
   try {
-    if (value === undefined || (isForgotten && isPrivate)) localStorage.removeItem(key);
+    if (value === undefined || isForgotten) localStorage.removeItem(key);
     else localStorage.setItem(key, JSON.stringify(value));
   } catch {
     // The browser denies storage, or it is full.

@@ -39,8 +39,9 @@ export function Modal({ label, onClose, kind = "", keep, children }: ModalProps)
       }}
       onClose={() => {
         // Chromium closes a dialog at the second Esc, whatever the page says.
-        if (isShown.current && keep) ref.current?.showModal();
-        else if (isShown.current) onClose();
+        if (!isShown.current) return;
+        if (keep) ref.current?.showModal();
+        else onClose();
       }}
       onPointerDown={(event) => {
         if (event.target === ref.current && !keep) onClose();

@@ -42,7 +42,7 @@ interface HistoryView {
 }
 
 /** A repeated load that has not met what was shown when it began. */
-interface Missed {
+interface Gap {
   readonly pages: number;
   /** The cursor from before it. */
   readonly before: string | undefined;
@@ -50,7 +50,7 @@ interface Missed {
 }
 
 /** After them, "Load earlier" continues in the gap. */
-const maxMissedPages = 20;
+const maxGapPages = 20;
 
 /** Key of a conversation of another channel. */
 export const storedKey = (id: string): string => `stored ${id}`;
@@ -218,9 +218,9 @@ export class Conversation implements TransportOwner {
    * Loads a page of turns. A repeated load of the newest page continues with the pages before it
    * until it meets what is shown: more than one page may have been missed.
    */
-  private async readPage(id: string, before: string | undefined, missed?: Missed): Promise<void> {
+  private async readPage(id: string, before: string | undefined, openGap?: Gap): Promise<void> {
     // The server repeats some of the missed messages while this waits.
-    const shown = missed?.shown ?? this.thread.value;
+    const shown = openGap?.shown ?? this.thread.value;
     const query = new URLSearchParams(before === undefined ? {} : { before });
     const isNewest = before === undefined;
     const [answer, own] = await Promise.all([
@@ -235,7 +235,7 @@ export class Conversation implements TransportOwner {
     const { turns, before: earlier, conversation: summary } = answer.body;
     const known = this.history.value;
     const isRepeated = isNewest && known.state === "ready" && known.id === id;
-    const gap = isRepeated ? { pages: 0, before: known.before, shown } : missed;
+    const gap = isRepeated ? { pages: 0, before: known.before, shown } : openGap;
     const isClosed = turns[0] === undefined || hasTurn(shown, turns[0]);
     const cursor = gap && isClosed ? gap.before : earlier;
     batch(() => {
@@ -244,7 +244,7 @@ export class Conversation implements TransportOwner {
       const page = { ...(cursor !== undefined && { before: cursor }) };
       this.history.value = { state: "ready", id, summary, ...page };
     });
-    if (gap && !isClosed && earlier !== undefined && gap.pages < maxMissedPages)
+    if (gap && !isClosed && earlier !== undefined && gap.pages < maxGapPages)
       await this.readPage(id, earlier, { ...gap, pages: gap.pages + 1 });
   }
 
