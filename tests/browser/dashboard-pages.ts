@@ -1,5 +1,5 @@
 // Opens pages of a test site in a browser.
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page, Route } from "playwright-core";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
 import { sampleAnswers } from "./sample-api.ts";
@@ -106,6 +106,13 @@ export function useDashboard(): DashboardPages {
     openLive: (path, use, options = {}) => open(path, options, onceLive(use)),
     keepLive: (path, use) => keep(path, {}, onceLive(use)),
   };
+}
+
+/** Holds the requests to an address that follow, until the test answers them. */
+export async function hold(page: Page, address: string | RegExp): Promise<readonly Route[]> {
+  const held: Route[] = [];
+  await page.route(address, (route) => void held.push(route));
+  return held;
 }
 
 const onceLive =

@@ -1,7 +1,6 @@
 // Tests the doctor page in a browser.
-import type { Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { useDashboard } from "./dashboard-pages.ts";
+import { hold, useDashboard } from "./dashboard-pages.ts";
 import { checks } from "./sample-api.ts";
 
 const dashboard = useDashboard();
@@ -81,8 +80,7 @@ describe("Doctor page", () => {
     dashboard.site.views.set("POST /api/doctor", { checks: [off] });
     await dashboard.openLive("/doctor", async (page) => {
       await page.getByRole("heading", { name: "1 warning" }).waitFor();
-      const held: Route[] = [];
-      await page.route("**/api/doctor", (route) => void held.push(route));
+      const held = await hold(page, "**/api/doctor");
       await page.getByRole("button", { name: "Run again" }).click();
       await expect.poll(() => held.length).toBe(1);
       await page.getByRole("button", { name: "Turn on the channel" }).click();

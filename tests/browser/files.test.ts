@@ -89,6 +89,21 @@ const drop = (page: Page, name: string, type: string, base64: string): Promise<v
     [name, type, base64],
   );
 
+/** Lets the page upload 64 KiB a second. */
+async function slowDown(page: Page): Promise<{ end(): Promise<unknown> }> {
+  const network = await context.newCDPSession(page);
+  await network.send("Network.enable");
+  const limit = (uploadThroughput: number) =>
+    network.send("Network.emulateNetworkConditions", {
+      offline: false,
+      latency: 0,
+      downloadThroughput: -1,
+      uploadThroughput,
+    });
+  await limit(64 * 1024);
+  return { end: () => limit(-1) };
+}
+
 /** Names of the files that the server has for a session. */
 async function storedNames(page: Page, session: string): Promise<string[]> {
   const response = await page.request.get(
@@ -148,14 +163,7 @@ describe("Files in the chat", () => {
 
   test("cancels an upload, and leaves nothing on the server", async () => {
     const page = await open("cancel");
-    const network = await context.newCDPSession(page);
-    await network.send("Network.enable");
-    await network.send("Network.emulateNetworkConditions", {
-      offline: false,
-      latency: 0,
-      downloadThroughput: -1,
-      uploadThroughput: 64 * 1024,
-    });
+    await slowDown(page);
     await attach(page, "large.bin", Buffer.alloc(3 * MiB, 1), "application/octet-stream");
     await chip(page, "large.bin").getByText("% of 3 MiB").waitFor();
     await field(page).fill("wait for it");
@@ -166,6 +174,31 @@ describe("Files in the chat", () => {
     await chip(page, "large.bin").waitFor({ state: "detached" });
     expect(await field(page).inputValue()).toBe("wait for it");
     await expect.poll(() => storedNames(page, "cancel")).toEqual([]);
+    await page.close();
+  });
+
+  test("sends nothing when an edit ends before its upload", async () => {
+    const page = await open("edit");
+    await field(page).fill("first");
+    await send(page);
+    const edit = page.getByRole("button", { name: "Edit and send again" });
+    await edit.waitFor();
+    await field(page).fill("not sent yet");
+    await edit.click();
+    const slow = await slowDown(page);
+    await attach(page, "slow.bin", Buffer.alloc(MiB, 1), "application/octet-stream");
+    await page.keyboard.press("Enter");
+    await page.getByText("The message is sent when the upload is complete.").waitFor();
+    await page.getByRole("button", { name: "Cancel", exact: true }).click();
+    await expect.poll(() => field(page).inputValue()).toBe("not sent yet");
+    await slow.end();
+    await expect.poll(() => storedNames(page, "edit")).toEqual(["slow.bin"]);
+    expect(await field(page).inputValue()).toBe("not sent yet");
+    await field(page).fill("last");
+    await send(page);
+    const own = page.locator(".msg.mine .bubble");
+    await own.getByText("last", { exact: true }).waitFor();
+    expect(await own.allTextContents()).toEqual(["first", "last"]);
     await page.close();
   });
 

@@ -1,7 +1,7 @@
 // Tests the overview in a browser.
-import type { Page, Route } from "playwright-core";
+import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { useDashboard } from "./dashboard-pages.ts";
+import { hold, useDashboard } from "./dashboard-pages.ts";
 import { figures, firstVisit, fresh, program, running } from "./sample.ts";
 
 const dashboard = useDashboard();
@@ -349,8 +349,7 @@ describe("Overview page", () => {
 
   test("shows a card that is new before its code is loaded", async () => {
     await openLive("/overview-on", async (page) => {
-      const held: Route[] = [];
-      await page.route(/\/cards-/, (route) => void held.push(route));
+      const held = await hold(page, /\/cards-/);
       await page.reload();
       await page.getByText("Live", { exact: true }).waitFor();
       const store = { ...sharedStore, nodes: [node] };

@@ -26,7 +26,7 @@ const rooms = [
   ["plugins/dashboard", 350],
   ["plugins/tray", 2_180],
   ["config", 3_010],
-  ["bin", 5_230],
+  ["bin", 5_220],
   ["testkit", 2_590],
 ] as const;
 

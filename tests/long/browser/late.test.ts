@@ -1,7 +1,7 @@
 // Tests pages whose requests fail, or whose responses arrive late or in the wrong order.
 import type { Page, Route } from "playwright-core";
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDashboard } from "../../browser/dashboard-pages.ts";
+import { hold, useDashboard } from "../../browser/dashboard-pages.ts";
 import { conversations, turns } from "../../browser/sample-api.ts";
 
 const dashboard = useDashboard();
@@ -12,12 +12,6 @@ const field = (page: Page) => page.getByLabel("Message", { exact: true });
 const list = (page: Page) => page.getByRole("region", { name: "Conversations" });
 const talk = (page: Page, name: string | RegExp) => list(page).getByRole("link", { name });
 
-/** Holds requests to a path until the test releases them. */
-async function hold(page: Page, address: string | RegExp): Promise<Route[]> {
-  const held: Route[] = [];
-  await page.route(address, (route) => void held.push(route));
-  return held;
-}
 async function among(held: readonly Route[], many: number): Promise<void> {
   await expect.poll(() => held.length).toBe(many);
 }

@@ -1,7 +1,7 @@
 // Tests slow responses and impatient users.
 import type { Page, Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { useDashboard } from "../../browser/dashboard-pages.ts";
+import { hold, useDashboard } from "../../browser/dashboard-pages.ts";
 import { sections } from "../../browser/sample-api.ts";
 
 const dashboard = useDashboard();
@@ -9,12 +9,6 @@ const secret = "0123456789abcdef".repeat(4);
 const dot =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** Holds requests to a path until the test releases them. */
-async function hold(page: Page, address: string | RegExp): Promise<Route[]> {
-  const held: Route[] = [];
-  await page.route(address, (route) => void held.push(route));
-  return held;
-}
 async function among(held: readonly Route[], many: number): Promise<void> {
   await expect.poll(() => held.length).toBe(many);
 }
