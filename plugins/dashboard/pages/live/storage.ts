@@ -9,7 +9,7 @@ export function readStored(key: string): unknown {
   }
 }
 
-/** True after a sign-out: what was typed is not saved when the page is left. */
+/** True after a sign-out. A page saves its drafts when the user leaves it. */
 let isForgotten = false;
 
 /** Keeps a value; undefined removes it. */
