@@ -104,22 +104,19 @@ export class Inbound {
     deliveryCallbacks: DeliveryCallbacks,
     { dedupe: isDeduplicated = false, stopped = false }: PassOptions = {},
   ): void {
-    const { knownIds } = this;
     const delivery: WaitingDelivery = {
       message: inboundMessage,
+      isMessage: true,
+      isDeduplicated,
       isStopped: stopped,
       run: () =>
         delivery.isStopped
           ? this.rejectStopped(inboundMessage, deliveryCallbacks, isDeduplicated)
           : this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated),
-      again: () => {
-        if (knownIds?.mustWait(inboundMessage, isDeduplicated))
-          knownIds.wait(inboundMessage, delivery);
-        else delivery.run();
-      },
       reject: (error) => deliveryCallbacks.rejected(error),
     };
-    delivery.again();
+    if (this.knownIds) this.knownIds.deliver(delivery);
+    else delivery.run();
   }
 
   /** Rejects a message that was stopped while it waited. It is known when it is repeated. */
@@ -206,7 +203,7 @@ export class Inbound {
       (run) => (id ?? run.message.id) === run.message.id,
     );
     const results: StopResult[] = [];
-    for (const { message } of waiting) results.push({ id: message!.id, status: "removed" });
+    for (const { message } of waiting) results.push({ id: message.id, status: "removed" });
     for (const { message } of removed) {
       this.options.stopAsked(message, by);
       results.push({ id: message.id, status: "removed" });

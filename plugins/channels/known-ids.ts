@@ -6,27 +6,37 @@ import type { Address } from "./contract.ts";
 
 /** A delivery that is held back. */
 export interface WaitingDelivery {
-  /** Undefined for a caller that only waits for the ids. */
-  readonly message?: MessageKey;
+  readonly message: MessageKey;
+  /** False for a caller that only waits for the ids. */
+  readonly isMessage: boolean;
+  /** Its id is looked up before it runs. */
+  readonly isDeduplicated: boolean;
   /** A client has stopped the message. */
   isStopped?: boolean;
   run(): void;
-  /** Delivers again: the id of another message was looked up. */
-  again(): void;
   reject(error: unknown): void;
+}
+
+/** The deliveries of one session that wait, oldest first. It exists while there are some. */
+interface Waiting {
+  readonly deliveries: WaitingDelivery[];
+  /** True while the conversation of the session is deleted. */
+  isHeld: boolean;
+  /** True while `work` runs. */
+  isWorking: boolean;
 }
 
 const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
-/** Deliveries of a session keep their order while they wait. */
+/**
+ * Deliveries of a session keep their order. One loop per session runs them, also those that arrive
+ * while another one runs: its sender may send the next message as soon as it has an outcome.
+ */
 export class KnownIds {
   private readonly taken: TakenIds;
   private readonly dedupe: Dedupe;
   private readonly failed: (error: unknown) => void;
-  /** Deliveries of sessions whose ids are being loaded. */
-  private readonly loading = new Map<string, WaitingDelivery[]>();
-  /** Deliveries of sessions whose conversations are being deleted. */
-  private readonly held = new Map<string, WaitingDelivery[]>();
+  private readonly sessions = new Map<string, Waiting>();
 
   /** @param failed - Receives errors thrown by the callbacks of a channel. */
   constructor(taken: TakenIds, dedupe: Dedupe, failed: (error: unknown) => void) {
@@ -35,55 +45,36 @@ export class KnownIds {
     this.failed = failed;
   }
 
-  /** True if the delivery must wait. Begins to load the ids of the session if that is necessary. */
-  mustWait(message: MessageKey, isDeduplicated: boolean): boolean {
-    if (this.loading.size + this.held.size > 0 && this.waitingOf(message)) return true;
-    if (!isDeduplicated || this.dedupe.hasSession(message)) return false;
-    if (this.dedupe.find(message)) return false;
-    const { channel, session, id } = message;
-    const known = this.taken.known({ channel, session }, id);
-    const waiting: WaitingDelivery[] = [];
-    this.loading.set(keyOf(message), waiting);
-    known.then(
-      (loaded) => {
-        const isComplete = this.restore(message, loaded);
-        const [first] = waiting;
-        this.finish(message, waiting, (delivery) =>
-          isComplete || delivery === first ? delivery.run() : delivery.again(),
-        );
-      },
-      (error: unknown) => this.finish(message, waiting, ({ reject }) => reject(error)),
-    );
-    return true;
-  }
-
-  /** Call after `mustWait` has returned true. */
-  wait(message: Address, delivery: WaitingDelivery): void {
-    this.waitingOf(message)!.push(delivery);
+  /** Runs a delivery, or lets it wait behind earlier ones and until its id was looked up. */
+  deliver(delivery: WaitingDelivery): void {
+    if (!this.mustWait(delivery)) return delivery.run();
+    const waiting = this.open(delivery.message);
+    waiting.deliveries.push(delivery);
+    if (!waiting.isWorking) void this.work(delivery.message, waiting);
   }
 
   /** @returns The messages of a session that wait, or those with this id. */
   waiting(address: Address, id?: string): readonly WaitingDelivery[] {
-    const key = keyOf(address);
-    const all = [...(this.loading.get(key) ?? []), ...(this.held.get(key) ?? [])];
-    return all.filter(({ message }) => message && (id === undefined || message.id === id));
+    const { deliveries = [] } = this.sessions.get(keyOf(address)) ?? {};
+    return deliveries.filter(
+      ({ message, isMessage }) => isMessage && (id === undefined || message.id === id),
+    );
   }
 
   /** Rejects the waiting messages of a session, and holds back later ones until the release. */
   hold(address: Address, error: () => Error): Release {
-    const key = keyOf(address);
-    for (const waiting of [this.loading.get(key), this.held.get(key)])
-      for (const delivery of waiting?.splice(0) ?? []) {
-        if (delivery.message) delivery.reject(error());
-        else waiting!.push(delivery);
-      }
-    if (this.held.has(key)) return () => undefined;
-    const held: WaitingDelivery[] = [];
-    this.held.set(key, held);
+    const waiting = this.open(address);
+    const { deliveries } = waiting;
+    const wasHeld = waiting.isHeld;
+    waiting.isHeld = true;
+    const all = deliveries.splice(0);
+    deliveries.push(...all.filter(({ isMessage }) => !isMessage));
+    for (const delivery of all) if (delivery.isMessage) this.use(() => delivery.reject(error()));
+    if (wasHeld) return () => undefined;
     return () => {
-      if (this.held.get(key) !== held) return;
-      this.held.delete(key);
-      this.use(held, (delivery) => delivery.again());
+      if (!waiting.isHeld) return;
+      waiting.isHeld = false;
+      if (!waiting.isWorking) void this.work(address, waiting);
     };
   }
 
@@ -93,42 +84,65 @@ export class KnownIds {
    * @returns A promise that never rejects; undefined if the ids are known.
    */
   load(message: MessageKey): Promise<void> | undefined {
-    if (!this.mustWait(message, true)) return undefined;
-    return new Promise((run) => {
-      const again = (): void => void Promise.resolve(this.load(message)).then(() => run());
-      this.wait(message, { run, again, reject: () => run() });
-    });
+    const delivery = { message, isMessage: false, isDeduplicated: true };
+    if (!this.mustWait(delivery)) return undefined;
+    return new Promise((run) => this.deliver({ ...delivery, run, reject: () => run() }));
   }
 
-  /** @returns True if all ids of the session are known now. */
-  private restore(address: Address, known: Awaited<ReturnType<TakenIds["known"]>>): boolean {
-    const isComplete = !("found" in known);
-    const one = isComplete || !known.found ? [] : [known.found];
-    this.dedupe.restore(address, isComplete ? known : one, isComplete);
-    return isComplete;
+  private mustWait(delivery: Pick<WaitingDelivery, "message" | "isDeduplicated">): boolean {
+    if (this.sessions.size > 0 && this.sessions.has(keyOf(delivery.message))) return true;
+    return this.mustLookUp(delivery);
   }
 
-  private finish(
-    message: Address,
-    waiting: readonly WaitingDelivery[],
-    use: (delivery: WaitingDelivery) => void,
-  ): void {
-    this.loading.delete(keyOf(message));
-    this.use(waiting, use);
+  private mustLookUp({
+    message,
+    isDeduplicated,
+  }: Pick<WaitingDelivery, "message" | "isDeduplicated">): boolean {
+    return isDeduplicated && !this.dedupe.hasSession(message) && !this.dedupe.find(message);
   }
 
-  private waitingOf(address: Address): WaitingDelivery[] | undefined {
+  private open(address: Address): Waiting {
     const key = keyOf(address);
-    return this.held.get(key) ?? this.loading.get(key);
+    const waiting = this.sessions.get(key) ?? {
+      ...{ deliveries: [], isHeld: false, isWorking: false },
+    };
+    this.sessions.set(key, waiting);
+    return waiting;
   }
 
-  private use(waiting: readonly WaitingDelivery[], use: (delivery: WaitingDelivery) => void): void {
-    for (const delivery of waiting) {
-      try {
-        use(delivery);
-      } catch (error) {
-        this.failed(error);
-      }
+  private async work(address: Address, waiting: Waiting): Promise<void> {
+    const { deliveries } = waiting;
+    waiting.isWorking = true;
+    while (!waiting.isHeld && deliveries[0]) {
+      const [first] = deliveries;
+      if (this.mustLookUp(first)) await this.lookUp(first, deliveries);
+      // A deletion may have rejected it in the meantime.
+      if (waiting.isHeld || deliveries[0] !== first) continue;
+      deliveries.shift();
+      this.use(() => first.run());
+    }
+    waiting.isWorking = false;
+    if (!waiting.isHeld) this.sessions.delete(keyOf(address));
+  }
+
+  /** If that fails, all deliveries that wait are rejected: their ids are where this one is. */
+  private async lookUp(first: WaitingDelivery, deliveries: WaitingDelivery[]): Promise<void> {
+    const { channel, session, id } = first.message;
+    try {
+      const known = await this.taken.known({ channel, session }, id);
+      const isComplete = !("found" in known);
+      const one = isComplete || !known.found ? [] : [known.found];
+      this.dedupe.restore(first.message, isComplete ? known : one, isComplete);
+    } catch (error) {
+      for (const delivery of deliveries.splice(0)) this.use(() => delivery.reject(error));
+    }
+  }
+
+  private use(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.failed(error);
     }
   }
 }
