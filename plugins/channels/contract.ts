@@ -399,7 +399,7 @@ export interface ChannelHandle {
   /** Stops a message of the session, or all of them, as `Channels.stop` does. */
   stop(session: string, id?: string, by?: Sender): Promise<readonly StopResult[]>;
   /** Answers a question of the session, as `Channels.answer` does, for channels with buttons.
-   *  @defaultValue `"pico"` for `via` */
+   *  @defaultValue the name of the channel for `via` */
   answer(
     session: string,
     id: string,

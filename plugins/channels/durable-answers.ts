@@ -32,7 +32,7 @@ export const isAnswerId = (id: string): boolean => reservedForm.test(id);
 /** @returns The message that delivers the answer. */
 function toMessage({ channel, session, id, content, question }: OpenQuestion): InboundMessage {
   const { settled, durable } = question;
-  const { by, via: _, at, ...given } = settled!;
+  const { by, at, ...given } = settled!;
   const effect = effectOf(question, settled!);
   const answer: DurableAnswer = {
     key: durable!,

@@ -156,7 +156,7 @@ function createChannelHandle(
     },
     stop: (session, id, by) =>
       isAttached() ? route.stopMessages({ channel: name, session }, id, by) : Promise.resolve([]),
-    async answer(session, id, given, by, via = "pico") {
+    async answer(session, id, given, by, via = name) {
       if (!isAttached()) throw channelsErrors.not_running();
       return answer({ channel: name, session }, id, given, by, via);
     },

@@ -1,10 +1,11 @@
 // Says in one sentence how a question was settled, for clients that show only text.
 import { toLine } from "../../lib/util.ts";
 import { effectOf } from "./question-answer.ts";
-import type { Question, QuestionSettlement, QuestionVia } from "./contract.ts";
+import type { Question, QuestionSettlement } from "./contract.ts";
 
-const places: Readonly<Partial<Record<QuestionVia, string>>> = {
+const places: Readonly<Record<string, string>> = {
   dashboard: "in the dashboard",
+  ask: "on the page of the question",
   cli: "on the command line",
   push: "from a notification",
 };

@@ -83,18 +83,24 @@ export type QuestionOutcome =
   | "withdrawn"
   | "lost";
 
-/** Where an answer came from. `host`: the application, or Doorward itself. */
+/**
+ * Where an answer came from. `ask` is the page `/ask`, `host` the
+ * application or Doorward itself; a channel gives its name. Show a text that you do not know as it
+ * is.
+ */
 export type QuestionVia =
   | "dashboard"
-  | "pico"
+  | "ask"
   | "cli"
   | "push"
+  | "host"
+  | "pico"
+  | "openai"
   | "ai_sdk"
   | "ag_ui"
-  | "openai"
   | "acp"
-  | "mcp"
-  | "host";
+  | "keys"
+  | (string & {});
 
 /** An answer of a person: one of `option`, `options`, `values`, `text` alone, or `dismiss`. */
 export interface QuestionAnswer {
@@ -178,7 +184,7 @@ export interface AnswerResult {
 }
 
 /** The answer to a durable question, as a message carries it to the application. */
-export interface DurableAnswer extends Omit<QuestionSettlement, "by" | "via" | "at"> {
+export interface DurableAnswer extends Omit<QuestionSettlement, "by" | "at"> {
   /** The key that the application gave the question. */
   readonly key: string;
   /** Id of the question. */

@@ -18,7 +18,13 @@ type Identities = Pick<Http, "registerIdentity" | "identityOf" | "identityProble
 export function createIdentities(peer: (request: IncomingMessage) => Peer): Identities {
   const kinds = new Map<string, IdentityResolver>();
   return {
-    registerIdentity: (kind, find, explain) => void kinds.set(kind, { find, explain }),
+    registerIdentity(kind, find, explain) {
+      if (kinds.has(kind))
+        throw new TypeError(
+          `registerIdentity(): the kind "${kind}" is registered already; choose another name`,
+        );
+      kinds.set(kind, { find, explain });
+    },
 
     identityOf(request, wanted) {
       let ofHost: Identity | undefined;

@@ -34,6 +34,7 @@ export type {
   Limiter,
   Listener,
   Peer,
+  Permission,
   RouteOptions,
   SessionAccess,
   Verdict,

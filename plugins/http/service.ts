@@ -30,6 +30,9 @@ export interface Peer {
  */
 export type SessionAccess = "own" | "all" | readonly string[] | ((session: string) => boolean);
 
+/** Something that not every identity may do. */
+export type Permission = "answer";
+
 /** An authenticated session of a request. */
 export interface Identity {
   /**
@@ -41,6 +44,11 @@ export interface Identity {
   readonly name?: string;
   /** Absent for a sign-in of the dashboard, which may use every session. */
   readonly sessions?: SessionAccess;
+  /** Has the rights of the launcher token, however the request came. @defaultValue `false` */
+  readonly owner?: boolean;
+  /** Rights besides reading and writing: `answer` permits answers to questions.
+   *  @defaultValue all */
+  readonly may?: ReadonlySet<Permission>;
   /** Origin of the page that sent the request, if the resolver has checked it and a proxy changed
    *  the host, so that `peer` names another one. */
   readonly origin?: string;
@@ -148,6 +156,7 @@ export interface Http {
   /**
    * Registers a function that finds the identity of a request.
    *
+   * @throws TypeError if a function of this kind is registered.
    * @param explain - Returns why credentials in the request are not accepted: one or two sentences
    *   for the owner. Undefined if there are no credentials of this kind.
    */

@@ -80,7 +80,7 @@ export const picoSchema = z.strictObject({
       pageMeta(
         "access",
         "Answers to questions",
-        "All clients, or only signed-in pages, can answer questions of the application.",
+        "All clients, or only the owner, can answer questions of the application.",
       ),
     ),
   ping_interval: secondsSetting(30, "Ping interval", "Time between two pings to a client."),

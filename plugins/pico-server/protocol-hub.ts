@@ -4,7 +4,6 @@ import type {
   ChannelAdapter,
   ChannelHandle,
   InboundMessage,
-  QuestionVia,
   GrowingMessage,
 } from "../channels/index.ts";
 import type { Release } from "../../kernel/index.ts";
@@ -13,6 +12,7 @@ import type { PicoServerConfig } from "./config.ts";
 import { frameTypeOf, memoizeLast } from "./frame-encoding.ts";
 import { toProtocolCall, type ProtocolCall } from "./protocol-frames.ts";
 import type { ProtocolSubscriber, PicoProtocol } from "./protocol-service.ts";
+import { mayAnswer } from "./session/answers.ts";
 import type { PicoChannelAdapter } from "./session/channel-adapter.ts";
 import type { SessionGuard } from "./session/session-guard.ts";
 
@@ -166,9 +166,9 @@ export class ProtocolHub {
       },
       stop: (session, id, by) => channel.stop(session, id, by),
       answer: async (session, id, answer, by) =>
-        config().answers === "owner"
-          ? { status: "unknown" }
-          : channel.answer(session, id, answer, by, name as QuestionVia),
+        mayAnswer(by, config())
+          ? channel.answer(session, id, answer, by.sender, name)
+          : { status: "unknown" },
       drained: channel.drained,
       isToken: (text) => sessionGuard.isToken(text, false),
       body,

@@ -25,6 +25,14 @@ export interface ProtocolSubscriber {
   ended(requestId: string, end: AnswerEnd): void;
 }
 
+/** The person or program of a request, with the rights that do not depend on the session. */
+export interface Requester {
+  readonly sender: Sender;
+  /** Has the rights of the launcher token. */
+  readonly owner: boolean;
+  readonly mayAnswer: boolean;
+}
+
 /** The access of one plugin to the sessions of the pico channel. */
 export interface PicoProtocol {
   /** Delivers a message of a client. Rejects like `ChannelHandle.deliver`. */
@@ -41,10 +49,10 @@ export interface PicoProtocol {
   /** Stops a message of the session, or all of them, like `ChannelHandle.stop`. */
   stop(session: string, id?: string, by?: Sender): Promise<readonly StopResult[]>;
   /**
-   * Answers a question of the session, as `ChannelHandle.answer` does. With the setting `answers`
-   * at `owner`, every question is unknown.
+   * Answers a question of the session, as `ChannelHandle.answer` does. For a person who may not
+   * answer, also because of the setting `answers`, every question is unknown.
    */
-  answer(session: string, id: string, answer: QuestionAnswer, by: Sender): Promise<AnswerResult>;
+  answer(session: string, id: string, answer: QuestionAnswer, by: Requester): Promise<AnswerResult>;
   /** Resolves as `Channels.drained` does. */
   drained(): Promise<void>;
   /** Whether the text is a token, so that it must not become a session id. */

@@ -179,7 +179,7 @@ export class Gate {
     const isCurrent = (): boolean => tokens.info(token).version === version;
     if (person) return { ...toTokenPerson(person, log), isCurrent };
     const sender = { id: `token:${token}`, name: toClientName(clientTitle, request) };
-    return { sender, scope: undefined, isCurrent };
+    return { sender, scope: undefined, owner: false, mayAnswer: true, isCurrent };
   }
 
   /** Counts the request, and rejects it if no further answer may begin. */

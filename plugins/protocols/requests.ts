@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isSessionId, parseObject } from "../../lib/pico-wire/index.ts";
-import type { AnswerResult, Question, QuestionAnswer, Sender } from "../channels/index.ts";
+import type { AnswerResult, Question, QuestionAnswer } from "../channels/index.ts";
 import { bodyType, readBody } from "../http/kit.ts";
 import { resolveSession } from "../pico-server/handshake/identity.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
@@ -253,7 +253,7 @@ export async function answerQuestions(
   { runs, channel }: Protocol,
   session: string,
   answers: readonly ClientAnswer[],
-  by: Sender,
+  by: Call["access"],
 ): Promise<AnsweredQuestions> {
   const ids = answers.map(({ id }) => id);
   const kept = runs.asking(session, ids);

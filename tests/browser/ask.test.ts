@@ -82,7 +82,7 @@ describe("The page of a question", () => {
     await overview.getByText("Delete the folder build?").waitFor();
     await expectAccessible(overview);
     await overview.getByRole("button", { name: "Deny" }).click();
-    await overview.getByText(/^Deny · by owner · in the dashboard/).waitFor();
+    await overview.getByText(/^Deny · by owner · on the page of the question/).waitFor();
     await other.getByRole("button", { name: "Allow" }).click();
     await other.getByText("Another answer came first.").waitFor();
     await other.getByText(/^Deny · by owner/).waitFor();
@@ -146,7 +146,7 @@ describe("The page of a question", () => {
     const page = await open(signedIn, path);
     await page.getByRole("link", { name: "Open example.org" }).waitFor();
     await page.locator("button[name=option]").first().click();
-    await page.getByText(/ · by owner · in the dashboard/).waitFor();
+    await page.getByText(/ · by owner · on the page of the question/).waitFor();
     await page.close();
   });
 

@@ -4,13 +4,21 @@ import { formatDuration, formatUtc } from "./format.ts";
 
 const places: Readonly<Record<string, string>> = {
   dashboard: "in the dashboard",
+  ask: "on the page of the question",
+  push: "from a notification",
   cli: "on the command line",
   pico: "over the channel",
   openai: "over the OpenAI API",
   ai_sdk: "over the AI SDK",
   ag_ui: "over AG-UI",
+  acp: "over ACP",
+  keys: "with a key",
   host: "by the host",
 };
+
+/** Channels and later versions name places that this page does not know. */
+const placeOf = (via: string): string | undefined =>
+  via === "" ? undefined : Object.hasOwn(places, via) ? places[via] : `over ${via}`;
 
 const endings: Readonly<Record<string, string>> = {
   dismissed: "Dismissed",
@@ -42,7 +50,7 @@ export function settlementText(
 ): string {
   const { by, via, at } = settled;
   const who = by && `by ${by.name ?? by.id}`;
-  const where = isByPerson(settled) ? places[via] : undefined;
+  const where = isByPerson(settled) ? placeOf(via) : undefined;
   const what = outcomeText(question, settled);
   return [...what, who, where, formatUtc(at)].filter(Boolean).join(" · ");
 }
@@ -55,7 +63,7 @@ export function shortSettlementText(
 ): string {
   const { by, via, at } = settled;
   const [largest, unit] = formatDuration(at - askedAt).split(" ");
-  const where = isByPerson(settled) ? places[via]?.replace(/^\w+ (?:the )?/, "") : undefined;
+  const where = isByPerson(settled) ? placeOf(via)?.replace(/^\w+ (?:the )?/, "") : undefined;
   const what = outcomeText(question, settled);
   return [...what, by?.name ?? by?.id, where, `after ${largest} ${unit}`]
     .filter(Boolean)

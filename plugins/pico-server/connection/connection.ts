@@ -15,7 +15,6 @@ import { pingEveryMs } from "../config.ts";
 import { frameBytes, frameText, pingFrame, type EncodedFrame } from "../frame-encoding.ts";
 import { noFeatures, type Features } from "../session/features.ts";
 import type { Admission } from "../handshake/admission.ts";
-import { viaOf } from "../session/answers.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import type { AcceptedHandshake } from "../handshake/handshake.ts";
 import { ByteCounter, countResume } from "../metrics.ts";
@@ -51,7 +50,7 @@ export class Connection
   readonly session: string;
   readonly tokenVersion: number | undefined;
   readonly sender: Sender;
-  readonly via: InboundOwner["via"];
+  readonly answerer: InboundOwner["answerer"];
   readonly scope: SessionScope | undefined;
   readonly acknowledges: boolean;
   readonly features: Features;
@@ -86,7 +85,8 @@ export class Connection
     this.session = session;
     this.tokenVersion = admission.version;
     this.sender = admission.sender;
-    this.via = viaOf(admission.method);
+    const { sender, owner, mayAnswer, method, via } = admission;
+    this.answerer = { sender, owner, mayAnswer, method, via };
     this.scope = admission.scope;
     this.acknowledges = extension !== undefined;
     this.features = extension?.features ?? noFeatures;

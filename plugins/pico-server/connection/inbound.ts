@@ -9,12 +9,7 @@ import {
   type MessagePayload,
   type ServerFrame,
 } from "../../../lib/pico-wire/index.ts";
-import type {
-  DeliveryCallbacks,
-  InboundMessage,
-  QuestionVia,
-  Sender,
-} from "../../channels/index.ts";
+import type { DeliveryCallbacks, InboundMessage, Sender } from "../../channels/index.ts";
 import {
   decodeFrame,
   namesFiles,
@@ -25,7 +20,7 @@ import {
   toStoppedMessages,
 } from "../session/channel-adapter.ts";
 import type { FoundFiles } from "../session/message-files.ts";
-import { answerQuestion } from "../session/answers.ts";
+import { answerQuestion, type Answerer } from "../session/answers.ts";
 import { tokenSessionMessage } from "../session/session-guard.ts";
 import type { Features } from "../session/features.ts";
 import type { SessionScope } from "../session/session-scope.ts";
@@ -44,8 +39,7 @@ export interface InboundOwner {
   /** The session of frames that have no `session_id`. */
   readonly session: string;
   readonly sender: Sender;
-  /** Where its answers to questions come from; undefined if it cannot answer. */
-  readonly via: QuestionVia | undefined;
+  readonly answerer: Answerer;
   /** Undefined if a sign-in authenticated the client instead of the channel token. */
   readonly tokenVersion: number | undefined;
   /** Undefined: every session. */
@@ -420,7 +414,7 @@ export class Inbound implements BudgetMember {
     const { delivery, runtime } = context;
     const options = { answer: delivery.answer, config: runtime.config };
     try {
-      const ack = await answerQuestion(options, session, payload, owner);
+      const ack = await answerQuestion(options, session, payload, owner.answerer);
       if (this.isStopped) return;
       const ids = frameId === undefined ? {} : { request_id: frameId };
       owner.respond({ type: "question.ack", session_id: session, payload: { ...ids, ...ack } });

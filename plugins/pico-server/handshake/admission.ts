@@ -1,6 +1,7 @@
 // Checks a request to the channel in order: state, listener, origin, credentials.
 import { codeOf, type Log } from "../../../kernel/index.ts";
 import type { Http, Identity, Limiter, Verdict } from "../../http/index.ts";
+import type { QuestionVia } from "../../channels/index.ts";
 import type { TokenMatch, Tokens } from "../../token-store/index.ts";
 import type { PicoServerConfig } from "../config.ts";
 import { toPerson, tokenHolder, toTokenPerson, type Person } from "./identity.ts";
@@ -26,6 +27,8 @@ export interface Admission extends Person {
   /** Version of the token; undefined for a page of the dashboard. */
   readonly version: number | undefined;
   readonly identity: Identity | undefined;
+  /** Where its answers to questions come from: the dashboard or the channel. */
+  readonly via: QuestionVia;
   readonly echo: string | undefined;
   /** False after the token was replaced or the browser was signed out. */
   isCurrent(): boolean;
@@ -244,6 +247,7 @@ export class AdmissionControl {
       version: undefined,
       identity,
       ...toPerson(kind, identity, log),
+      via: kind === "session" ? "dashboard" : "pico",
       echo: echo?.echo,
       isCurrent,
     };
@@ -305,7 +309,7 @@ export class AdmissionControl {
   private toAdmission({ version, person, token: { method, echo } }: OfferedMatch): Admission {
     const { tokens, log } = this.options;
     const isCurrent = (): boolean => tokens.info("pico").version === version;
-    const { sender, scope } = person ? toTokenPerson(person, log) : tokenHolder;
-    return { method, version, identity: undefined, sender, scope, echo, isCurrent };
+    const holder = person ? toTokenPerson(person, log) : tokenHolder;
+    return { ...holder, method, version, identity: undefined, via: "pico", echo, isCurrent };
   }
 }

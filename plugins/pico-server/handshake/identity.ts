@@ -1,38 +1,44 @@
 // Finds the person of a request and the sessions that they may use.
 import type { Log } from "../../../kernel/index.ts";
 import { isSessionId } from "../../../lib/pico-wire/index.ts";
-import type { Sender } from "../../channels/index.ts";
 import type { Identity } from "../../http/index.ts";
 import type { TokenPerson } from "../../token-store/index.ts";
+import type { Requester } from "../protocol-service.ts";
 import type { SessionGuard } from "../session/session-guard.ts";
 import { createSessionScope, type SessionScope } from "../session/session-scope.ts";
 import type { Rejection } from "./rejection.ts";
 
 /** The person or program that uses a connection or sent a request. */
-export interface Person {
-  readonly sender: Sender;
+export interface Person extends Requester {
   /** Undefined: every session. */
   readonly scope: SessionScope | undefined;
 }
 
 /** Clients with the channel token. */
-export const tokenHolder: Person = { sender: { id: "token:pico" }, scope: undefined };
+export const tokenHolder: Person = {
+  sender: { id: "token:pico" },
+  scope: undefined,
+  owner: false,
+  mayAnswer: true,
+};
 /** Whether a client has the token itself, so that it learns nothing from a comparison with it. */
 export const knowsToken = ({ sender }: Person): boolean => sender === tokenHolder.sender;
-
-/** Pages that are signed in to the dashboard. */
-const dashboardOwner: Person = { sender: { id: "owner" }, scope: undefined };
 
 /** The person of a token that the check of a host knows: their own sessions only. */
 export const toTokenPerson = ({ id, name }: TokenPerson, log: Log): Person => ({
   sender: { id: `host:${id}`, ...(name !== undefined && { name }) },
   scope: createSessionScope(id, "own", log),
+  owner: false,
+  mayAnswer: true,
 });
 
 /** @param kind - `session` for a sign-in of the dashboard; otherwise the host named the person. */
-export function toPerson(kind: string, { id, name, sessions }: Identity, log: Log): Person {
-  if (kind === "session") return dashboardOwner;
+export function toPerson(kind: string, identity: Identity, log: Log): Person {
+  const { id, name, sessions, owner = false, may } = identity;
+  const rights = { owner, mayAnswer: may?.has("answer") ?? true };
+  if (kind === "session") return { sender: { id: "owner" }, scope: undefined, ...rights };
   return {
+    ...rights,
     sender: { id: `host:${id}`, ...(name !== undefined && { name }) },
     scope: createSessionScope(id, sessions ?? "own", log),
   };

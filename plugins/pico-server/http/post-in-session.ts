@@ -11,7 +11,7 @@ import type { Admission } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
-import { answerQuestion, viaOf } from "../session/answers.ts";
+import { answerQuestion } from "../session/answers.ts";
 import { toStoppedMessages } from "../session/channel-adapter.ts";
 import { readBody, type JsonResponse, type PostMessageOptions } from "./post-message.ts";
 
@@ -114,9 +114,8 @@ export const createAnswerHandler = (options: SessionPostOptions): PostHandler =>
   postInSession(options, {
     maxBodyBytes: maxAnswerBytes,
     decode: decodeAnswerRequest,
-    async act(session, { session_id: _, ...answer }, { sender, method }) {
+    async act(session, { session_id: _, ...answer }, answerer) {
       const { runtime, delivery } = options;
-      const answerer = { sender, via: viaOf(method) };
       const settings = { answer: delivery.answer, config: runtime.config };
       return toAnswerResponse(await answerQuestion(settings, session, answer, answerer));
     },

@@ -1,35 +1,36 @@
 // Answers of clients to questions of the application.
 import { codeOf } from "../../../kernel/index.ts";
 import { isId, type AnswerPayload, type QuestionAck } from "../../../lib/pico-wire/index.ts";
-import type { ChannelHandle, QuestionAnswer, QuestionVia, Sender } from "../../channels/index.ts";
+import type { ChannelHandle, QuestionAnswer } from "../../channels/index.ts";
 import { defined } from "../../../lib/util.ts";
 import type { PicoServerConfig } from "../config.ts";
 import type { Admission } from "../handshake/admission.ts";
+import type { Requester } from "../protocol-service.ts";
 import { toMessageError } from "./channel-adapter.ts";
 
-/** The person of an answer, and its origin. */
-interface Answerer {
-  readonly sender: Sender;
-  /** Undefined if the token was in the URL: such a client cannot answer. */
-  readonly via: QuestionVia | undefined;
-}
+/** The client that answers. */
+export type Answerer = Pick<Admission, "sender" | "owner" | "mayAnswer" | "method" | "via">;
 
-/** @returns Where the answers of a client come from. */
-export const viaOf = (method: Admission["method"]): QuestionVia | undefined =>
-  method === "query" ? undefined : method === "dashboard" ? "dashboard" : "pico";
-
-const forbidden: Readonly<Record<"query" | "owner", string>> = {
+const forbidden: Readonly<Record<"query" | "owner" | "permission", string>> = {
   query: "A client with its token in the URL cannot answer. Send the token in a header.",
-  owner: "Only the dashboard can answer: the setting channels.pico.answers is owner.",
+  owner: "Only the owner can answer: the setting channels.pico.answers is owner.",
+  permission: "Your sign-in may not answer questions.",
 };
+
+/** Whether these rights permit to answer, however the client came. */
+export const mayAnswer = (
+  person: Requester,
+  { answers }: Pick<PicoServerConfig, "answers">,
+): boolean => person.mayAnswer && (answers !== "owner" || person.owner);
 
 /** @returns Why this client cannot answer, whatever the question. */
 function whyForbidden(
-  { via }: Answerer,
-  { answers }: Pick<PicoServerConfig, "answers">,
+  answerer: Answerer,
+  config: Pick<PicoServerConfig, "answers">,
 ): string | undefined {
-  if (via === undefined) return forbidden.query;
-  return answers === "owner" && via !== "dashboard" ? forbidden.owner : undefined;
+  if (answerer.method === "query") return forbidden.query;
+  if (mayAnswer(answerer, config)) return undefined;
+  return answerer.mayAnswer ? forbidden.owner : forbidden.permission;
 }
 
 /** @returns The answer of a client, without the id of the question. */

@@ -74,8 +74,7 @@ export class RunRoutes {
 
   /** Answers the interrupts that the client resumes. None of them is an error. */
   private async answer(call: Call, session: string, { resume }: RunInput): Promise<Settled> {
-    const { sender } = call.access;
-    const { results } = await answerQuestions(this.protocol, session, resume, sender);
+    const { results } = await answerQuestions(this.protocol, session, resume, call.access);
     // After an answer that is not valid, the next interrupt asks again.
     const noted = [...results].filter(([, { status }]) => status !== "invalid");
     return new Map(noted.map(([id, result]) => [id, result.settled]));

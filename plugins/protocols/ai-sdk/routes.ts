@@ -96,8 +96,7 @@ export class ChatRoutes {
     answers: readonly PageAnswer[],
   ): Promise<undefined> {
     const { protocol } = this;
-    const { sender } = call.access;
-    const { kept, results } = await answerQuestions(protocol, session, answers, sender);
+    const { kept, results } = await answerQuestions(protocol, session, answers, call.access);
     const ids = answers.map(({ id }) => id);
     const rejected = ids.filter((id) => results.get(id)?.status === "invalid");
     const unknown = ids.filter((id) => !kept?.question(id));
@@ -151,7 +150,7 @@ export class ChatRoutes {
   private answer(call: Call, session: string): Promise<JsonReply | undefined> {
     const { protocol } = this;
     return withBody(protocol, call, readAnswer, async (answer, release) => {
-      const { results } = await answerQuestions(protocol, session, [answer], call.access.sender);
+      const { results } = await answerQuestions(protocol, session, [answer], call.access);
       release();
       const { status, body: value } = toAnswerResponse(results.get(answer.id)!);
       return { status, value };

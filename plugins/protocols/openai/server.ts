@@ -167,8 +167,7 @@ export class OpenaiRoutes {
     const session = await sessionOf(protocol, call, name, param);
     if (responseId !== undefined) this.responses.set(responseId, name);
     const ids = approvals.map(({ id }) => id);
-    const { sender } = call.access;
-    const { kept } = await answerQuestions(protocol, session, approvals, sender);
+    const { kept } = await answerQuestions(protocol, session, approvals, call.access);
     const headers = { "X-Doorward-Session": toHeaderText(name) };
     if (!kept) return this.replyWith(call, operation, "This question is no longer open.");
     const from = kept.markOfLast(ids);

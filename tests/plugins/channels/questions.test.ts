@@ -85,6 +85,21 @@ const to = { channel: "sample", session: "s" };
 const ann = { id: "owner", name: "Ann" };
 
 describe("Questions", () => {
+  test("names the channel whose adapter passes an answer", async () => {
+    const results: QuestionResult[] = [];
+    await asking(
+      async ({ ask }) => void results.push(await ask(approval)),
+      async ({ channel, calls }) => {
+        deliver(channel, channel.message({ id: "m" }));
+        await turn();
+        const { id } = calls.questions()[0]!;
+        await channel.inlet().answer(to.session, id, { option: "no" }, ann);
+        await turn();
+        expect(results).toMatchObject([{ effect: "deny", via: "sample" }]);
+      },
+    );
+  });
+
   test("gives the application the answer after it was stored", async () => {
     const results: QuestionResult[] = [];
     await asking(

@@ -162,6 +162,15 @@ describe("Http.identityOf", () => {
       expect((await get(port, "/")).body).toContain("unknown client");
     }));
 
+  test("rejects a second function for one kind", () =>
+    withKernel([http({ port: 0, identify: () => undefined })], ({ kernel: { services } }) => {
+      const register = (kind: string) => () =>
+        services.http.registerIdentity(kind, () => undefined);
+      for (const kind of ["host", "owner"]) expect(register(kind)).toThrow(`"${kind}"`);
+      expect(register("key")).not.toThrow();
+      expect(register("key")).toThrow('the kind "key" is registered already');
+    }));
+
   test("prefers a dashboard sign-in over a host identity without owner", () => {
     const identify = (): HostIdentity => ({ id: "ann" });
     return withKernel([http({ port: 0, identify })], async ({ kernel: { services } }) => {

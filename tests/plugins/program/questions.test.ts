@@ -192,6 +192,7 @@ test("delivers the answer to a durable question to the next program", async () =
     outcome: "answered",
     option: "allow",
     effect: "allow",
+    via: "cli",
   });
 });
 

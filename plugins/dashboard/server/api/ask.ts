@@ -101,7 +101,7 @@ export function askRoutes(app: FastifyInstance, context: DashboardContext): void
     if (Object.keys(answer).length === 0)
       return show(request, reply, { problem: nothingChosen, given: body });
     const given = { channel: view.channel, session: view.session, id: view.id, answer } as const;
-    const result = await answerQuestion(context.services, { ...given, via: "dashboard" });
+    const result = await answerQuestion(context.services, { ...given, via: "ask" });
     if (result.status === "invalid")
       return show(request, reply, { problem: toProblem(result.problem), given: body });
     const late = result.status === "already" ? "?late=1" : "";

@@ -270,6 +270,7 @@ export class SignInSessions {
 export function toIdentity(session: SignInSession): Identity {
   return {
     id: session.signIn,
+    owner: true,
     onEnd(ended) {
       session.ended.add(ended);
       return () => void session.ended.delete(ended);

@@ -157,7 +157,8 @@ describe("Chains", () => {
         content,
       }));
       const turn = { content: "more", media: [], previous: turns, metadata: {}, left: [] };
-      const call = { access: { sender: { id }, scope: undefined } };
+      const rights = { owner: false, mayAnswer: true };
+      const call = { access: { sender: { id }, scope: undefined, ...rights } };
       return chains.find({ call, client: "curl", turn, from, newName });
     };
     const { watcher: watched } = find("host:ann", "a".repeat(32), long, "yes");
