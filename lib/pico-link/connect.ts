@@ -17,6 +17,7 @@ import type {
   ChatOutgoing,
   ChatState,
   Clock,
+  Link,
   SentMessage,
 } from "./types.ts";
 
@@ -120,7 +121,11 @@ const systemClock: Clock = {
   clearTimeout: (id) => globalThis.clearTimeout(id as number),
 };
 
-const platform = globalThis as {
+/** Fires events when the device is used again or has a network again. */
+type WakeTarget = Pick<EventTarget, "addEventListener" | "removeEventListener">;
+const wakeEvents = ["focus", "online"] as const;
+
+const platform = globalThis as Partial<WakeTarget> & {
   WebSocket?: SocketConstructor;
   crypto?: { getRandomValues?(bytes: Uint8Array): Uint8Array };
   location?: { href: string };
@@ -139,10 +144,25 @@ function platformRandom(): (bytes: number) => Uint8Array {
 /** @returns Undefined if the platform has no WebSocket. */
 export const platformWebSocket = (): SocketConstructor | undefined => platform.WebSocket;
 
-/** Connects with this WebSocket and ignores `options.WebSocket`. */
+/** Attempts to connect immediately instead of waiting, until the link is closed. */
+function retryWhenAwake({ state, retry }: Pick<Link, "state" | "retry">, target: WakeTarget): void {
+  const wake = (): void => {
+    if (state() === "waiting") return retry();
+    if (state() !== "closed") return;
+    for (const type of wakeEvents) target.removeEventListener(type, wake);
+  };
+  for (const type of wakeEvents) target.addEventListener(type, wake);
+}
+
+/**
+ * Connects with this WebSocket and ignores `options.WebSocket`.
+ *
+ * @param target - Fires `focus` and `online`. @defaultValue the platform, if it has such events
+ */
 export function connectWith(
   options: ConnectOptions,
   Socket: SocketConstructor | Promise<SocketConstructor>,
+  target: Partial<WakeTarget> = platform,
 ): Client {
   const { clock = systemClock, random = platformRandom(), headers, fetch } = options;
   const dial = async (): Promise<Dial> => createDialer(await Socket, { headers, clock, fetch });
@@ -162,6 +182,7 @@ export function connectWith(
     dial: dialing,
   });
   start();
+  if (target.addEventListener) retryWhenAwake({ state, retry: link.retry }, target as WakeTarget);
   const source: HttpSource = {
     base: httpUrl(url),
     token: () => (typeof token === "string" ? token : token()),

@@ -293,10 +293,21 @@ export function parseCloseReason(text: string): { name: string; retryMs: number 
   };
 }
 
-/** Finds the meaning of a received close. Unknown codes, including 1006, mean `retry`. */
+/** Codes from here on belong to the application: only the server of a channel sends them. */
+const firstPrivateCode = 4000;
+
+/**
+ * Finds the meaning of a received close. Unknown codes, including 1006, mean `retry`. Suspended
+ * browsers, proxies and tunnels close with codes such as 1000 and 1008 too, so these are final only
+ * with a name of the server.
+ */
 export function interpretClose(code: number, reason = ""): ReceivedClose {
   const { name, retryMs } = parseCloseReason(reason);
   const candidates = closeRows.filter(([, row]) => row.code === code);
-  const row = candidates.find(([known]) => known === name) ?? candidates[0];
+  const named = candidates.find(([known]) => known === name);
+  const row = named ?? candidates[0];
+  const isOfServer = named !== undefined || (code >= firstPrivateCode && name === "");
+  if (row?.[1].client === "stop" && !isOfServer)
+    return { name: undefined, client: "retry", retryMs };
   return { name: row?.[0], client: row?.[1].client ?? "retry", retryMs };
 }

@@ -7,6 +7,8 @@ import {
   type ChatStateChange,
   type ChatMessage,
 } from "../../../lib/pico-link/client.ts";
+import { connectWith } from "../../../lib/pico-link/connect.ts";
+import { createStoppedClock } from "../../../kernel/testing.ts";
 import { createPeer, hurriedClock, type Peer } from "../../support/scripted-peer.ts";
 
 /** A WebSocket as in browsers: it accepts protocols but no headers. */
@@ -76,6 +78,37 @@ const echo: NonNullable<Parameters<typeof createPeer>[0]>["answer"] = (frame, so
     }),
   );
 };
+
+describe("connectWith", () => {
+  test.each(["focus", "online"])("connects immediately after the event %s", async (event) => {
+    await using peer = await createPeer();
+    const target = new EventTarget();
+    const states: string[] = [];
+    let waits = (_: void): void => undefined;
+    const isWaiting = new Promise<void>((resolve) => void (waits = resolve));
+    const client = connectWith(
+      {
+        url: peer.url,
+        token: "secret",
+        clock: createStoppedClock(), // no timer ends the pause
+        onState({ to }) {
+          states.push(to);
+          if (to === "waiting") waits();
+        },
+      },
+      NodeWebSocket,
+      target,
+    );
+    (await peer.socket(0)).close(1000);
+    await isWaiting;
+    target.dispatchEvent(new Event(event));
+    await peer.socket(1);
+    expect(states.slice(0, 4)).toEqual(["connecting", "open", "waiting", "connecting"]);
+    client.close();
+    target.dispatchEvent(new Event(event));
+    expect(client.state()).toBe("closed");
+  });
+});
 
 describe("connect", () => {
   test("sends token, session and extension without a subprotocol in Node", async () => {

@@ -73,6 +73,8 @@ describe("step: closed connections", () => {
     [4409, "replaced", "closed", "replaced"],
     [4401, "unauthorized", "blocked", "unauthorized"],
     [1001, "going_away", "waiting", "going_away"],
+    [1000, "", "waiting", "close_1000"],
+    [1008, "", "waiting", "close_1008"],
     [1006, "", "waiting", "network"],
     [4242, "", "waiting", "close_4242"],
     [1002, "", "waiting", "protocol_error"],
@@ -93,6 +95,22 @@ describe("step: closed connections", () => {
     expect(player.last()).toMatchObject({ to: state, reason });
     const waits = /retry=(\d+)/.exec(text)?.[1];
     if (waits) expect(player.last().retryInMs).toBeGreaterThanOrEqual(Number(waits));
+  });
+
+  test("waits longer after each clean close without a name", () => {
+    const player = play();
+    player.open();
+    const waits = Array.from({ length: 12 }, () => {
+      player.close(1000, "");
+      const { retryInMs } = player.last();
+      player.pass(retryInMs!);
+      player.do({ type: "opened", generation: player.core().generation });
+      return retryInMs!;
+    });
+    expect(waits.slice(1).every((ms, at) => ms >= waits[at]!)).toBe(true);
+    expect(waits[3]).toBeGreaterThan(2 * waits[0]!);
+    expect(waits.at(-1)).toBeGreaterThan(10_000);
+    expect(waits.at(-1)).toBeLessThanOrEqual(30_000);
   });
 
   test("retries slower after `going_away` than after a network failure", () => {

@@ -66,6 +66,21 @@ describe("interpretClose", () => {
     expect(interpretClose(4408, "")).toMatchObject({ name: "heartbeat" });
   });
 
+  test.each([
+    [1000, ""],
+    [1000, "tunnel closed; retry=5"],
+    [1008, ""],
+    [1008, "policy"],
+    [1008, "normal"],
+    [4403, "quota of the tunnel"],
+  ])("retries after %i without a name of the server: %j", (code, text) => {
+    expect(interpretClose(code, text)).toMatchObject({ name: undefined, client: "retry" });
+  });
+
+  test("stops after a private code whose reason a proxy removed", () => {
+    expect(interpretClose(4409, "")).toMatchObject({ name: "replaced", client: "stop" });
+  });
+
   test("limits reasons to the size of a close frame", () => {
     for (const name of Object.keys(closeCodes) as CloseName[])
       expect(closeReason(name, 999_999_999).length).toBeLessThanOrEqual(123);

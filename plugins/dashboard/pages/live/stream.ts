@@ -66,6 +66,10 @@ class PageStream {
       if (document.hidden) this.close();
       else if (liveState.value !== "paused") this.open();
     });
+    for (const type of ["focus", "online"])
+      addEventListener(type, () => {
+        if (!document.hidden && liveState.value === "reconnecting") this.open();
+      });
     if (!document.hidden) this.open();
   }
 
