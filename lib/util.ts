@@ -70,3 +70,38 @@ export function isPersonId(id: unknown): id is string {
 /** Shortens the name of a person, and replaces control characters. */
 export const toPrintable = (name: string): string =>
   [...name.slice(0, maxNameLength)].map((char) => (unprintable.test(char) ? " " : char)).join("");
+
+/**
+ * Joins names into the key of a map. Each name follows its length, so different names never have
+ * the same key, whatever characters they contain.
+ */
+export function keyOf(...names: readonly string[]): string {
+  let key = "";
+  for (const name of names) key += `${name.length} ${name}`;
+  return key;
+}
+
+/** Keeps the newest entries. A key that is set again keeps its place. */
+export class BoundedMap<K, V> extends Map<K, V> {
+  private readonly max: number;
+  /** Passes each key once, so that no search for the oldest one crosses those that were deleted. */
+  private readonly oldest = this.keys();
+
+  /** @param max - Entries to keep. */
+  constructor(max: number) {
+    super();
+    this.max = max;
+  }
+
+  override set(key: K, value: V): this {
+    super.set(key, value);
+    if (this.size > this.max) this.delete(this.oldest.next().value!);
+    return this;
+  }
+
+  /** As `set`, and the key is the newest. */
+  renew(key: K, value: V): this {
+    this.delete(key);
+    return this.set(key, value);
+  }
+}

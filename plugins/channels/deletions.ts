@@ -1,4 +1,5 @@
 /** Remembers the sessions whose conversations were deleted, so that old answers stay deleted. */
+import { BoundedMap, keyOf } from "../../lib/util.ts";
 import type { Address } from "./contract.ts";
 
 /** Sessions that are remembered. An application rarely answers after so many other deletions. */
@@ -10,14 +11,11 @@ interface Deletion {
   readonly boundary: string;
 }
 
-/** Unambiguous, whatever characters channel and session contain. */
-const keyOf = ({ channel, session }: Address): string => `${channel.length} ${channel}${session}`;
-
 export class Deletions {
   /** Deletions so far. */
   count = 0;
   /** Latest deletion last. */
-  private readonly sessions = new Map<string, Deletion>();
+  private readonly sessions = new BoundedMap<string, Deletion>(maxSessions);
   private readonly cut: () => string;
 
   /** @param cut - Separates the ids of sent messages from later ones. */
@@ -26,21 +24,19 @@ export class Deletions {
   }
 
   add(address: Address): void {
-    const key = keyOf(address);
     this.count += 1;
-    this.sessions.delete(key);
-    this.sessions.set(key, { number: this.count, boundary: this.cut() });
-    if (this.sessions.size > maxSessions) this.sessions.delete(this.sessions.keys().next().value!);
+    const deletion = { number: this.count, boundary: this.cut() };
+    this.sessions.renew(keyOf(address.channel, address.session), deletion);
   }
 
   /** True if the session was deleted after the first `count` deletions. */
   hasSince(address: Address, count: number): boolean {
-    return (this.sessions.get(keyOf(address))?.number ?? 0) > count;
+    return (this.sessions.get(keyOf(address.channel, address.session))?.number ?? 0) > count;
   }
 
   /** True if a sent message with this id was deleted with its conversation. */
   hasMessage(address: Address, id: string): boolean {
-    const deletion = this.sessions.get(keyOf(address));
+    const deletion = this.sessions.get(keyOf(address.channel, address.session));
     return deletion !== undefined && id < deletion.boundary;
   }
 }

@@ -1,5 +1,6 @@
 // Delivers the answers of durable questions to the application, as messages.
 import { codeOf, type Log, type Release } from "../../kernel/index.ts";
+import { keyOf } from "../../lib/util.ts";
 import { effectOf } from "./question-answer.ts";
 import { toSentence } from "./question-text.ts";
 import type {
@@ -60,8 +61,6 @@ interface WaitingAnswer {
   hasFailed: boolean;
 }
 
-const keyOf = ({ channel, session, id }: OpenQuestion): string => `${channel}\0${session}\0${id}`;
-
 const isOver = (error: unknown): boolean => ["stopped", "id_reused"].includes(codeOf(error));
 
 export class DurableAnswers {
@@ -76,7 +75,7 @@ export class DurableAnswers {
 
   /** Delivers an answer, after those that were added before. */
   add(question: OpenQuestion): void {
-    const key = keyOf(question);
+    const key = keyOf(question.channel, question.session, question.id);
     if (this.waiting.has(key)) return;
     this.waiting.set(key, {
       message: toMessage(question),

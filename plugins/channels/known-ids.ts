@@ -1,5 +1,6 @@
 /** Holds back deliveries of a session while its ids are loaded or its conversation is deleted. */
 import type { Release } from "../../kernel/index.ts";
+import { keyOf } from "../../lib/util.ts";
 import type { TakenIds } from "../conversations/index.ts";
 import type { Dedupe, MessageKey } from "./dedupe.ts";
 import type { Address } from "./contract.ts";
@@ -25,8 +26,6 @@ interface Waiting {
   /** True while `work` runs. */
   isWorking: boolean;
 }
-
-const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
 /**
  * Deliveries of a session keep their order. One loop per session runs them, also those that arrive
@@ -55,7 +54,7 @@ export class KnownIds {
 
   /** @returns The messages of a session that wait, or those with this id. */
   waiting(address: Address, id?: string): readonly WaitingDelivery[] {
-    const { deliveries = [] } = this.sessions.get(keyOf(address)) ?? {};
+    const { deliveries = [] } = this.sessions.get(keyOf(address.channel, address.session)) ?? {};
     return deliveries.filter(
       ({ message, isMessage }) => isMessage && (id === undefined || message.id === id),
     );
@@ -90,7 +89,11 @@ export class KnownIds {
   }
 
   private mustWait(delivery: Pick<WaitingDelivery, "message" | "isDeduplicated">): boolean {
-    if (this.sessions.size > 0 && this.sessions.has(keyOf(delivery.message))) return true;
+    if (
+      this.sessions.size > 0 &&
+      this.sessions.has(keyOf(delivery.message.channel, delivery.message.session))
+    )
+      return true;
     return this.mustLookUp(delivery);
   }
 
@@ -102,7 +105,7 @@ export class KnownIds {
   }
 
   private open(address: Address): Waiting {
-    const key = keyOf(address);
+    const key = keyOf(address.channel, address.session);
     const waiting = this.sessions.get(key) ?? {
       ...{ deliveries: [], isHeld: false, isWorking: false },
     };
@@ -122,7 +125,7 @@ export class KnownIds {
       this.use(() => first.run());
     }
     waiting.isWorking = false;
-    if (!waiting.isHeld) this.sessions.delete(keyOf(address));
+    if (!waiting.isHeld) this.sessions.delete(keyOf(address.channel, address.session));
   }
 
   /** If that fails, all deliveries that wait are rejected: their ids are where this one is. */

@@ -1,4 +1,5 @@
 /** Maps the message ids of Doorward to those that a network chose, and back. */
+import { keyOf } from "../../lib/util.ts";
 
 /** Options of `createMessageIds`. */
 export interface MessageIdsOptions {
@@ -30,8 +31,6 @@ interface Generation {
 }
 
 const createGeneration = (): Generation => ({ byId: new Map(), byNetworkId: new Map() });
-/** Unambiguous, whatever characters session and id contain. */
-const keyOf = (session: string, id: string): string => `${session.length} ${session}${id}`;
 
 /**
  * Creates a bounded map between message ids.

@@ -1,4 +1,5 @@
 /** Replies that are not final, so that a stop of the kernel can end them as incomplete. */
+import { keyOf } from "../../lib/util.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Address, Channels, GrowingMessage, InboundMessage, Receipt } from "./contract.ts";
 
@@ -13,9 +14,6 @@ interface OpenReply {
 
 /** Answers whose replies are kept. */
 const maxAnswers = 16_384;
-
-const keyOf = ({ channel, session }: Address, id: string): string =>
-  `${channel}\0${session}\0${id}`;
 
 /** Texts of streams end by themselves. */
 export class OpenReplies implements Sending {
@@ -37,7 +35,7 @@ export class OpenReplies implements Sending {
     const { final = true, placeholder = false, inReplyTo } = message;
     if (inReplyTo === undefined || (final && !placeholder)) return sent;
     return sent.then((receipt) => {
-      this.add(receipt.id, keyOf(to, inReplyTo), { to, latest: message });
+      this.add(receipt.id, keyOf(to.channel, to.session, inReplyTo), { to, latest: message });
       return receipt;
     });
   }
@@ -65,7 +63,7 @@ export class OpenReplies implements Sending {
    * @returns A promise that never rejects; undefined if there are none.
    */
   cut(message: InboundMessage): Promise<unknown> | undefined {
-    const key = keyOf(message, message.id);
+    const key = keyOf(message.channel, message.session, message.id);
     const answer = this.answers.get(key);
     if (!answer?.size) return undefined;
     const texts = [...answer].filter(([, { latest }]) => latest.placeholder !== true);
@@ -79,7 +77,7 @@ export class OpenReplies implements Sending {
 
   /** The answer to a message has ended. */
   forget(message: InboundMessage): void {
-    if (this.answers.size > 0) this.drop(keyOf(message, message.id));
+    if (this.answers.size > 0) this.drop(keyOf(message.channel, message.session, message.id));
   }
 
   private add(id: string, key: string, reply: OpenReply): void {
@@ -92,7 +90,7 @@ export class OpenReplies implements Sending {
 
   private close(id: string, { to, latest }: OpenReply): void {
     this.replies.delete(id);
-    this.answers.get(keyOf(to, latest.inReplyTo!))?.delete(id);
+    this.answers.get(keyOf(to.channel, to.session, latest.inReplyTo!))?.delete(id);
   }
 
   private drop(key: string): void {

@@ -1,5 +1,6 @@
 /** Sends messages of the application to channels, and tracks their delivery receipts. */
 import { codeOf, type Awaitable } from "../../kernel/index.ts";
+import { BoundedMap } from "../../lib/util.ts";
 import { fitDetails, planText } from "../../lib/step-details.ts";
 import type { Deletions } from "./deletions.ts";
 import { channelsErrors } from "./errors.ts";
@@ -212,7 +213,7 @@ export function createIdGenerator(
   });
 }
 
-const maxTracked = 10_000;
+const maxTracked = 20_000;
 const statusRank = { buffered: 1, written: 2, delivered: 3, undelivered: 3 } as const;
 
 /** A sent message whose status may still change. */
@@ -243,9 +244,8 @@ function setStatus(
 /** Keeps the status of sent messages. A status only advances, and each advance is announced. */
 export class ReceiptTracker {
   private readonly announce: (channel: string, session: string, receipt: Receipt) => void;
-  /** Messages whose status may still advance. When `newer` is full it replaces `older`. */
-  private newer = new Map<string, TrackedMessage>();
-  private older = new Map<string, TrackedMessage>();
+  /** Messages whose status may still advance. */
+  private readonly sent = new BoundedMap<string, TrackedMessage>(maxTracked);
   /** Messages that a channel is writing. */
   private readonly pending = new Map<string, TrackedMessage>();
 
@@ -268,8 +268,8 @@ export class ReceiptTracker {
     setStatus(message, status, reason);
     const { id, status: latest = status } = message;
     if (this.stopWaiting(message)) {
-      if (isLast || isSettled(message)) this.forget(id);
-      else this.add(message);
+      if (isLast || isSettled(message)) this.sent.delete(id);
+      else this.sent.set(id, message);
     }
     return message.reason === undefined
       ? { id, status: latest }
@@ -282,31 +282,14 @@ export class ReceiptTracker {
 
   update(channel: string, session: string, receipt: Receipt): void {
     const { id, status, reason } = receipt;
-    const message = this.find(id);
+    const message = this.pending.get(id) ?? this.sent.get(id);
     if (message?.channel !== channel || message.session !== session) return;
     if (!setStatus(message, status, reason)) return;
-    if (isSettled(message)) this.forget(id);
+    if (isSettled(message)) this.sent.delete(id);
     this.announce(channel, session, receipt);
-  }
-
-  private find(id: string): TrackedMessage | undefined {
-    return this.pending.get(id) ?? this.newer.get(id) ?? this.older.get(id);
-  }
-
-  private add(message: TrackedMessage): void {
-    if (this.newer.size >= maxTracked) {
-      this.older = this.newer;
-      this.newer = new Map();
-    }
-    this.newer.set(message.id, message);
   }
 
   private stopWaiting(message: TrackedMessage): boolean {
     return this.pending.get(message.id) === message && this.pending.delete(message.id);
-  }
-
-  private forget(id: string): void {
-    this.newer.delete(id);
-    this.older.delete(id);
   }
 }

@@ -1,5 +1,6 @@
 /** Hands each message to the node that has its session, where several nodes share a store. */
 import { codeOf, type Log, type Release } from "../../kernel/index.ts";
+import { keyOf } from "../../lib/util.ts";
 import type { SessionOwnership, PassOptions } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Inbound } from "./inbound.ts";
@@ -69,8 +70,6 @@ const passOptionsOf = ({ options, isStopped }: WaitingMessage): PassOptions =>
 
 const isKnown = ({ status }: StopResult): boolean => status !== "unknown";
 
-const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
-
 /**
  * Messages of a session keep their order. A message that its node could not accept is handed over
  * again, with the same id.
@@ -108,7 +107,7 @@ export class OwnershipQueue {
     options: { readonly dedupe?: boolean } = {},
   ): void {
     const item = { message, callbacks, options };
-    const key = keyOf(message);
+    const key = keyOf(message.channel, message.session);
     const waiting = this.waiting.get(key);
     if (waiting) return void waiting.items.push(item);
     const items = [item];
@@ -118,15 +117,9 @@ export class OwnershipQueue {
   /** True if a message of the session (default: of any session of the channel) runs or waits. */
   isBusy(channel: string, session?: string): boolean {
     if (this.options.inbound.isBusy(channel, session)) return true;
-    for (const keys of [this.waiting.keys(), this.passed.keys()])
-      for (const key of keys)
-        if (
-          session === undefined
-            ? key.startsWith(`${channel}\0`)
-            : key === keyOf({ channel, session })
-        )
-          return true;
-    return false;
+    const start = session === undefined ? keyOf(channel) : keyOf(channel, session);
+    const keys = [...this.waiting.keys(), ...this.passed.keys()];
+    return keys.some((key) => key.startsWith(start));
   }
 
   /** @returns Undefined if another node has the session and does not answer. */
@@ -172,14 +165,17 @@ export class OwnershipQueue {
       this.settle(() => item.callbacks.rejected(channelsErrors.stopped()), this.options.log);
     }
     // Their node rejects them. If it is gone, they are not handed over again.
-    for (const item of this.passed.get(keyOf(address)) ?? []) item.isStopped = true;
+    for (const item of this.passed.get(keyOf(address.channel, address.session)) ?? [])
+      item.isStopped = true;
     return this.options.inbound.forget(address);
   }
 
   /** Messages that have been handed to no node, and are not stopped. */
   private waitingFor(to: Address, id?: string): readonly WaitingMessage[] {
-    const key = keyOf(to);
-    const returned = [...this.returned].filter(({ message }) => keyOf(message) === key);
+    const key = keyOf(to.channel, to.session);
+    const returned = [...this.returned].filter(
+      ({ message }) => keyOf(message.channel, message.session) === key,
+    );
     const all = [...(this.waiting.get(key)?.items ?? []), ...returned];
     return all.filter(
       (item) => !item.isStopped && !item.isDropped && (id ?? item.message.id) === item.message.id,
@@ -192,7 +188,7 @@ export class OwnershipQueue {
     { id, by, removed }: StopOptions,
   ): Promise<readonly StopResult[]> {
     const { ownership, log } = this.options;
-    await this.waiting.get(keyOf(to))?.done;
+    await this.waiting.get(keyOf(to.channel, to.session))?.done;
     let results: readonly StopResult[] | undefined;
     try {
       results = await ownership.stop(to, id, by);
@@ -221,7 +217,7 @@ export class OwnershipQueue {
 
   /** The node of these messages does not answer: they are rejected instead of handed over again. */
   private stopPassed(to: Address, id: string | undefined): readonly StopResult[] {
-    const passed = [...(this.passed.get(keyOf(to)) ?? [])];
+    const passed = [...(this.passed.get(keyOf(to.channel, to.session)) ?? [])];
     const matching = passed.filter(({ message }) => id === undefined || message.id === id);
     for (const item of matching) item.isStopped = true;
     return matching.map(({ message }) => ({ id: message.id, status: "stopping" }));
@@ -264,7 +260,7 @@ export class OwnershipQueue {
 
   private pass(node: string, item: WaitingMessage): void {
     const { message, callbacks } = item;
-    const key = keyOf(message);
+    const key = keyOf(message.channel, message.session);
     const passed = this.passed.get(key) ?? new Set();
     this.passed.set(key, passed.add(item));
     const settled = (report: () => void): void => {

@@ -5,6 +5,7 @@
  * and open again if that fails. The application receives nothing before it is stored.
  */
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import { BoundedMap, keyOf } from "../../lib/util.ts";
 import type { StoredQuestion } from "../conversations/contract.ts";
 import { channelsErrors } from "./errors.ts";
 import { checkAnswer, effectOf } from "./question-answer.ts";
@@ -86,8 +87,10 @@ interface Entry extends OpenQuestion {
   cancelExpiry: Release | undefined;
 }
 
-const sessionKey = ({ channel, session }: Address): string => `${channel}\0${session}`;
-const keyOf = (to: Address, id: string): string => `${sessionKey(to)}\0${id}`;
+interface SettledQuestion extends Address {
+  readonly id: string;
+  readonly settlement: QuestionSettlement;
+}
 
 /** Outcomes of a durable question that its application must learn. */
 const isDelivered = ({ outcome }: QuestionSettlement): boolean =>
@@ -105,7 +108,7 @@ export class Questions {
   private readonly options: QuestionsOptions;
   private readonly entries = new Map<string, Entry>();
   /** Oldest first. */
-  private readonly settled = new Map<string, QuestionSettlement>();
+  private readonly settled = new BoundedMap<string, SettledQuestion>(maxSettled);
   /** Answered questions whose application has not been told. */
   private readonly untold = new Set<Entry>();
   private isStopped = false;
@@ -155,12 +158,12 @@ export class Questions {
     by: Sender | undefined,
     via: QuestionVia,
   ): Promise<AnswerResult> {
-    const entry = this.entries.get(keyOf(to, id));
+    const entry = this.entries.get(keyOf(to.channel, to.session, id));
     if (!entry) return this.answerLate(to, id);
     while (entry.busy) await entry.busy;
     if (entry.settled) return { status: "already", settled: entry.settled };
     // It was never shown, or the store refuses its settlement at the moment.
-    if (this.entries.get(keyOf(to, id)) !== entry) return { status: "unknown" };
+    if (this.entries.get(keyOf(to.channel, to.session, id)) !== entry) return { status: "unknown" };
     if (entry.closing) throw channelsErrors.undeliverable(to.channel);
     const checked = checkAnswer(entry.question, answer);
     if (typeof checked === "string") return { status: "invalid", problem: checked };
@@ -195,11 +198,9 @@ export class Questions {
 
   /** @returns The session of a question that is open, or was settled recently. */
   find(id: string): Address | undefined {
-    for (const key of [...this.entries.keys(), ...this.settled.keys()]) {
-      const [channel = "", session = "", own] = key.split("\0");
-      if (own === id) return { channel, session };
-    }
-    return undefined;
+    const known = [...this.entries.values(), ...this.settled.values()];
+    const found = known.find((question) => question.id === id);
+    return found && { channel: found.channel, session: found.session };
   }
 
   /** True while a question of the session is open. Durable ones block nothing. */
@@ -226,7 +227,7 @@ export class Questions {
 
   /** Settles a question whose message is removed. @returns Undefined if there is none. */
   withdraw(to: Address, id: string): Promise<void> | undefined {
-    const entry = this.entries.get(keyOf(to, id));
+    const entry = this.entries.get(keyOf(to.channel, to.session, id));
     return entry && this.close(entry, "withdrawn");
   }
 
@@ -240,9 +241,9 @@ export class Questions {
       this.tell(entry);
     }
     // An answer that is delivered for a deleted conversation would begin it again.
-    const key = sessionKey(address);
+    const key = keyOf(address.channel, address.session);
     for (const entry of this.untold)
-      if (sessionKey(entry) === key && entry.question.durable !== undefined)
+      if (keyOf(entry.channel, entry.session) === key && entry.question.durable !== undefined)
         this.untold.delete(entry);
   }
 
@@ -259,7 +260,7 @@ export class Questions {
         this.options.answered(each);
         continue;
       }
-      const key = keyOf(each, each.id);
+      const key = keyOf(each.channel, each.session, each.id);
       // It was asked here, and perhaps settled since the store was read.
       if (this.entries.has(key) || this.settled.has(key)) continue;
       const entry = this.add({ ...each, asker: undefined });
@@ -280,8 +281,10 @@ export class Questions {
   }
 
   private of(address: Address): Entry[] {
-    const key = sessionKey(address);
-    return [...this.entries.values()].filter((entry) => sessionKey(entry) === key);
+    const key = keyOf(address.channel, address.session);
+    return [...this.entries.values()].filter(
+      (entry) => keyOf(entry.channel, entry.session) === key,
+    );
   }
 
   private assertPossible(to: Address): void {
@@ -308,14 +311,14 @@ export class Questions {
       tell: undefined,
       cancelExpiry: undefined,
     };
-    this.entries.set(keyOf(entry, entry.id), entry);
+    this.entries.set(keyOf(entry.channel, entry.session, entry.id), entry);
     this.counter.open = this.entries.size;
     return entry;
   }
 
   private remove(entry: Entry): void {
     entry.cancelExpiry?.();
-    this.entries.delete(keyOf(entry, entry.id));
+    this.entries.delete(keyOf(entry.channel, entry.session, entry.id));
     this.counter.open = this.entries.size;
     if (!this.isOpen(entry)) this.options.cleared(entry);
   }
@@ -366,7 +369,7 @@ export class Questions {
 
   private async answerLate(to: Address, id: string): Promise<AnswerResult> {
     const settled =
-      this.settled.get(keyOf(to, id)) ??
+      this.settled.get(keyOf(to.channel, to.session, id))?.settlement ??
       (await this.options.findSettled(to, id).catch(() => undefined));
     return settled ? { status: "already", settled } : { status: "unknown" };
   }
@@ -376,7 +379,7 @@ export class Questions {
     const isFirst = entry.closing === undefined;
     const closing = (entry.closing ??= { outcome, by });
     while (entry.busy) await entry.busy;
-    const isGone = this.entries.get(keyOf(entry, entry.id)) !== entry;
+    const isGone = this.entries.get(keyOf(entry.channel, entry.session, entry.id)) !== entry;
     if (isGone || entry.settled) return;
     const at = this.options.clock.now();
     const person = closing.by && { by: closing.by };
@@ -447,7 +450,7 @@ export class Questions {
   /** Looks whether an answer was stored though the store failed. Never rejects. */
   private async confirm(entry: Entry): Promise<void> {
     while (entry.busy) await entry.busy;
-    const isGone = this.entries.get(keyOf(entry, entry.id)) !== entry;
+    const isGone = this.entries.get(keyOf(entry.channel, entry.session, entry.id)) !== entry;
     if (isGone || entry.settled || entry.closing || this.isStopped) return;
     const gate = createGate();
     entry.busy = gate.opened;
@@ -476,8 +479,8 @@ export class Questions {
   }
 
   private remember(entry: Entry, settlement: QuestionSettlement): void {
-    this.settled.set(keyOf(entry, entry.id), settlement);
-    if (this.settled.size > maxSettled) this.settled.delete(this.settled.keys().next().value!);
+    const { channel, session, id } = entry;
+    this.settled.set(keyOf(channel, session, id), { channel, session, id, settlement });
   }
 
   private announce(entry: Entry, { outcome, via, by }: QuestionSettlement): void {

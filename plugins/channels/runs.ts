@@ -163,6 +163,7 @@ export class Run {
   private givenEnd: EndOptions | undefined;
   private failureCode: string | undefined;
   private messages = 0;
+  private hasAsked = false;
   /** The application named the reason of the end before a stop, so the stop changes nothing. */
   private isComplete = false;
   private hasTurn = false;
@@ -439,6 +440,7 @@ export class Run {
     if (this.isClosing || this.isStopping || this.isSilenced() || this.isOver)
       return Promise.reject(channelsErrors.stopped());
     this.messages += 1;
+    this.hasAsked = true;
     void this.addTurn();
     return this.options.questions.ask(this.message, question, this.asker);
   }) as Ask;
@@ -505,7 +507,7 @@ export class Run {
   /** The application needs no answer any more, so open questions are settled first. */
   private endAfterQuestions(): void {
     const outcome = this.failureCode === "application_ended" ? "lost" : "withdrawn";
-    const closing = this.options.questions.closeRun(this.asker, outcome);
+    const closing = this.hasAsked && this.options.questions.closeRun(this.asker, outcome);
     if (closing) void closing.then(() => this.endIfDone());
     else this.endIfDone();
   }

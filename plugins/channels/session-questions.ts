@@ -1,4 +1,5 @@
 // Connects the questions of the channels with stores, nodes and the messages of their answers.
+import { keyOf } from "../../lib/util.ts";
 import type { Conversations, SessionOwnership } from "../conversations/index.ts";
 import { DurableAnswers } from "./durable-answers.ts";
 import { channelsErrors } from "./errors.ts";
@@ -20,8 +21,6 @@ const retryMs = 2_000;
 
 /** Pause between two looks for questions whose node is gone. */
 const sweepMs = 10_000;
-
-const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
 export class SessionQuestions {
   readonly questions: Questions;
@@ -54,7 +53,7 @@ export class SessionQuestions {
 
   /** Answers a question of a session that this node has. */
   readonly answer: Channels["answer"] = async (to, ...given): Promise<AnswerResult> => {
-    await (this.loading.get("") ?? this.loading.get(keyOf(to)));
+    await (this.loading.get("") ?? this.loading.get(keyOf(to.channel, to.session)));
     return this.questions.answer(to, ...given);
   };
 
@@ -124,7 +123,7 @@ export class SessionQuestions {
       const sessions = new Map(
         stored.map(({ channel, session }) => {
           const address = { channel, session };
-          return [keyOf(address), address];
+          return [keyOf(address.channel, address.session), address];
         }),
       );
       for (const address of sessions.values()) await ownership!.claim(address);
@@ -136,7 +135,7 @@ export class SessionQuestions {
 
   private load(address?: Address): void {
     if (!this.options.store) return;
-    const key = address ? keyOf(address) : "";
+    const key = address ? keyOf(address.channel, address.session) : "";
     const loaded = this.read(address).finally(() => {
       if (this.loading.get(key) === loaded) this.loading.delete(key);
     });

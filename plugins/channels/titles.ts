@@ -1,5 +1,6 @@
 /** Passes titles of the application to the conversations. */
 import { codeOf, type Log } from "../../kernel/index.ts";
+import { BoundedMap, keyOf } from "../../lib/util.ts";
 import type { Conversations } from "../conversations/contract.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Address } from "./contract.ts";
@@ -7,8 +8,6 @@ import type { Address } from "./contract.ts";
 const maxTitle = 200;
 /** Titles of conversations whose first message is not stored yet. */
 const maxWaiting = 1_024;
-
-const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
 /**
  * Sets titles. The application may name a conversation before its first message is stored: the
@@ -18,7 +17,7 @@ export class Titles {
   private readonly conversations: Pick<Conversations, "find" | "rename"> | undefined;
   private readonly log: Log;
   /** By address. */
-  readonly waiting = new Map<string, string>();
+  readonly waiting = new BoundedMap<string, string>(maxWaiting);
 
   constructor(conversations: Pick<Conversations, "find" | "rename"> | undefined, log: Log) {
     this.conversations = conversations;
@@ -29,17 +28,15 @@ export class Titles {
   async set(to: Address, title: string): Promise<void> {
     const text = title.trim();
     if (text === "" || text.length > maxTitle) throw channelsErrors.title_invalid();
-    const key = keyOf(to);
+    const key = keyOf(to.channel, to.session);
     this.waiting.delete(key);
     if (await this.apply(to, text)) return;
-    const [oldest] = this.waiting.size >= maxWaiting ? this.waiting.keys() : [];
-    if (oldest !== undefined) this.waiting.delete(oldest);
     this.waiting.set(key, text);
   }
 
   /** The conversation has a message now, if it is stored at all. */
   answerEnded(address: Address): void {
-    const key = keyOf(address);
+    const key = keyOf(address.channel, address.session);
     const title = this.waiting.get(key);
     if (title === undefined) return;
     this.waiting.delete(key);
@@ -50,7 +47,7 @@ export class Titles {
 
   /** The conversation is being deleted. */
   forget(address: Address): void {
-    this.waiting.delete(keyOf(address));
+    this.waiting.delete(keyOf(address.channel, address.session));
   }
 
   /** @returns False if the conversation does not exist yet. */

@@ -1,5 +1,6 @@
 // Counts the messages of all channels, and keeps the times of the newest answers and requests.
 import type { Clock, Release } from "../../kernel/index.ts";
+import { BoundedMap, keyOf } from "../../lib/util.ts";
 import type {
   Address,
   AnswerEnd,
@@ -42,9 +43,6 @@ const maxRequests = 200;
 const maxParts = 100;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-const keyOf = ({ channel, session }: Address, id: string): string =>
-  `${channel}\0${session}\0${id}`;
 
 /** The times of one message. */
 export class Recorded implements Address {
@@ -128,24 +126,16 @@ class TimesRecorder {
   /** Plugins that have asked for times. */
   users = 1;
   private readonly clock: Clock;
-  /** The newest messages. When `newer` is full it replaces `older`. */
-  private newer = new Map<string, Recorded>();
-  private older = new Map<string, Recorded>();
+  private readonly recorded = new BoundedMap<string, Recorded>(maxRequests);
 
   constructor(clock: Clock) {
     this.clock = clock;
   }
 
   received(message: InboundMessage): Recorded {
-    if (this.newer.size >= maxRequests) {
-      this.older = this.newer;
-      this.newer = new Map();
-    }
     const recorded = new Recorded(message, this.clock);
-    const key = keyOf(message, message.id);
     // A repeated message is the newest.
-    for (const map of [this.newer, this.older]) map.delete(key);
-    this.newer.set(key, recorded);
+    this.recorded.renew(keyOf(message.channel, message.session, message.id), recorded);
     return recorded;
   }
 
@@ -153,14 +143,12 @@ class TimesRecorder {
   sent(to: Address, id: string, message: OutboundMessage & { readonly final?: boolean }): void {
     const { inReplyTo, placeholder = false } = message;
     if (inReplyTo === undefined || placeholder) return;
-    const key = keyOf(to, inReplyTo);
-    (this.newer.get(key) ?? this.older.get(key))?.sent(id, message);
+    this.recorded.get(keyOf(to.channel, to.session, inReplyTo))?.sent(id, message);
   }
 
   /** @returns The times, oldest first. */
   list(): readonly RequestTimes[] {
-    const all = [...this.older.values(), ...this.newer.values()];
-    return all.slice(-maxRequests).map((recorded) => recorded.view());
+    return [...this.recorded.values()].map((recorded) => recorded.view());
   }
 }
 

@@ -1,5 +1,6 @@
 // Deletes files that no message uses, and those of conversations that no longer exist.
 import type { Clock, Log, Release } from "../../kernel/index.ts";
+import { keyOf } from "../../lib/util.ts";
 import type { Address, Conversations } from "../conversations/contract.ts";
 import type { StoredFile } from "./contract.ts";
 import type { Usage } from "./usage.ts";
@@ -37,12 +38,12 @@ export class Upkeep {
 
   /** A conversation is about to be deleted. */
   clear({ channel, session }: Address): void {
-    this.clearing.set(`${channel}\0${session}`, this.options.clock.now());
+    this.clearing.set(keyOf(channel, session), this.options.clock.now());
   }
 
   /** The deletion has ended: the files are deleted immediately. */
   async cleared({ channel, session }: Address): Promise<void> {
-    const key = `${channel}\0${session}`;
+    const key = keyOf(channel, session);
     const at = this.clearing.get(key);
     this.clearing.delete(key);
     if (at !== undefined) await this.quietly(() => this.deleteBefore({ channel, session }, at));

@@ -1,5 +1,6 @@
 // Offers the link as the channel `pico_client`.
 import { codeOf } from "../../kernel/index.ts";
+import { BoundedMap } from "../../lib/util.ts";
 import type { ChatError, ChatMessage, Link } from "../../lib/pico-link/index.ts";
 import type {
   ChannelAdapter,
@@ -136,7 +137,7 @@ const maxRemembered = 256;
  * name a message, so they count from the last one that was sent.
  */
 export function createHopTracker() {
-  const known = new Map<string, number>();
+  const known = new BoundedMap<string, number>(maxRemembered);
   let last = 0;
   return {
     /** @returns The hops of the message it replies to; 0 if a person starts the exchange. */
@@ -146,10 +147,7 @@ export function createHopTracker() {
     },
     /** @returns The hops of a received message, one more than the last one sent. */
     received(id: string): number {
-      known.delete(id);
-      known.set(id, last + 1);
-      const [oldest] = known.keys();
-      if (known.size > maxRemembered && oldest !== undefined) known.delete(oldest);
+      known.renew(id, last + 1);
       return last + 1;
     },
   };

@@ -1,5 +1,6 @@
 // Tracks the messages that the program has received or is about to receive.
 import type { Release } from "../../kernel/index.ts";
+import { BoundedMap, keyOf } from "../../lib/util.ts";
 import type { Address, Message } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
 import type { MessageFiles } from "./message-media.ts";
@@ -145,8 +146,6 @@ interface FinishedMessage {
   readonly outcome: PendingOutcome;
 }
 
-const toKey = ({ channel, session }: Address): string => `${channel}\0${session}`;
-
 /** The fields of a line that name a conversation. */
 export interface LineAddress {
   readonly channel?: string | undefined;
@@ -163,7 +162,7 @@ export class PendingMessages {
   private readonly options: PendingMessagesOptions;
   private readonly hangDetector: ReturnType<typeof createHangDetector>;
   private readonly live = new Map<string, PendingMessage>();
-  private readonly finished = new Map<string, FinishedMessage>();
+  private readonly finished = new BoundedMap<string, FinishedMessage>(maxRemembered);
   /** Session -> messages that wait for the current one of the session. */
   private readonly sessionQueues = new Map<string, PendingMessage[]>();
   private readonly ready: PendingMessage[] = [];
@@ -181,7 +180,7 @@ export class PendingMessages {
 
   /** Settles with the message. Rejects with the error for its sender. */
   accept(message: Message): Promise<void> {
-    const session = toKey(message);
+    const session = keyOf(message.channel, message.session);
     const { closeAnswer } = this.options;
     return new Promise((resolve, reject) => {
       const id = String((this.count += 1));
@@ -211,7 +210,7 @@ export class PendingMessages {
    * @returns False if the program has received it.
    */
   withdraw(message: Message): boolean {
-    const waiting = this.sessionQueues.get(toKey(message)) ?? [];
+    const waiting = this.sessionQueues.get(keyOf(message.channel, message.session)) ?? [];
     const notWritten = [...waiting, ...this.preparing, ...this.ready];
     const entry = notWritten.find((each) => each.message === message);
     if (!entry) return false;
@@ -230,10 +229,13 @@ export class PendingMessages {
    * @returns The messages that were not stopped before.
    */
   stop(address: Address, id: string, by: string | undefined): readonly PendingMessage[] {
-    const session = toKey(address);
+    const session = keyOf(address.channel, address.session);
     const begun = [...this.live.values()].filter(
       ({ isStopped, isWritten, message }) =>
-        isWritten && !isStopped && message.id === id && toKey(message) === session,
+        isWritten &&
+        !isStopped &&
+        message.id === id &&
+        keyOf(message.channel, message.session) === session,
     );
     for (const entry of begun) this.stopWritten(entry, by);
     return begun;
@@ -247,16 +249,22 @@ export class PendingMessages {
 
   /** Drops later lines about the finished messages of a session. */
   forget(address: Address): void {
-    const session = toKey(address);
+    const session = keyOf(address.channel, address.session);
     for (const [id, { address: own }] of this.finished)
-      if (toKey(own) === session) this.finished.set(id, { address: own, outcome: "stopped" });
+      if (keyOf(own.channel, own.session) === session)
+        this.finished.set(id, { address: own, outcome: "stopped" });
   }
 
   /** Gives up the stopped messages with this id, which the program has not ended in time. */
   giveUp(address: Address, id: string): void {
-    const session = toKey(address);
+    const session = keyOf(address.channel, address.session);
     for (const entry of [...this.live.values()]) {
-      if (!entry.isStopped || entry.message.id !== id || toKey(entry.message) !== session) continue;
+      if (
+        !entry.isStopped ||
+        entry.message.id !== id ||
+        keyOf(entry.message.channel, entry.message.session) !== session
+      )
+        continue;
       entry.finish();
       this.ignoredStops.add(entry.id);
     }
@@ -386,7 +394,7 @@ export class PendingMessages {
 
   /** Lets the next message of the session follow. */
   leaveSession({ message }: PendingMessage): void {
-    const session = toKey(message);
+    const session = keyOf(message.channel, message.session);
     const next = this.sessionQueues.get(session)?.shift();
     if (next) this.begin(next);
     else this.sessionQueues.delete(session);
@@ -401,8 +409,6 @@ export class PendingMessages {
     }
     const { channel, session } = entry.message;
     this.finished.set(entry.id, { address: { channel, session }, outcome });
-    if (this.finished.size > maxRemembered)
-      this.finished.delete(this.finished.keys().next().value!);
     this.options.settled(outcome);
     return true;
   }

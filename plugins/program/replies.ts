@@ -1,5 +1,6 @@
 // Passes the output of the program to the channels: replies, updates, deletions and typing.
 import { codeOf, type Log } from "../../kernel/index.ts";
+import { keyOf } from "../../lib/util.ts";
 import type { Address, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
 import { plainText } from "./output-log.ts";
@@ -39,7 +40,7 @@ function createTypingState(show: (address: Address, on: boolean) => void) {
   const active = new Map<string, Address>();
   return {
     set(address: Address, on: boolean): void {
-      const key = `${address.channel}\0${address.session}`;
+      const key = keyOf(address.channel, address.session);
       active.delete(key);
       if (on) active.set(key, address);
       show(address, on);
@@ -50,7 +51,7 @@ function createTypingState(show: (address: Address, on: boolean) => void) {
     },
     /** Removes the indicator of one session, if the program shows one. */
     hide(address: Address): void {
-      if (active.delete(`${address.channel}\0${address.session}`)) show(address, false);
+      if (active.delete(keyOf(address.channel, address.session))) show(address, false);
     },
     /** Removes all typing indicators. */
     clear(): void {

@@ -1,6 +1,7 @@
 // Keeps the messages that the program created and may still update, sends their updates in the
 // order of their session, and counts dropped lines.
 import type { Clock, Release } from "../../kernel/index.ts";
+import { BoundedMap, keyOf } from "../../lib/util.ts";
 import type { Address, Channels, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
 import type { AnswerFiles } from "./answer-files.ts";
 import type { PendingMessage } from "./pending-messages.ts";
@@ -25,7 +26,7 @@ export function createSendQueue(pause: (isPaused: boolean) => void): SendQueue {
   let pending = 0;
 
   return function enqueue<T>({ channel, session }: Address, run: () => T | Promise<T>): Promise<T> {
-    const key = `${channel}\0${session}`;
+    const key = keyOf(channel, session);
     const sent = (lastSends.get(key) ?? Promise.resolve()).then(run);
     const settled = sent
       .catch(() => undefined)
@@ -47,7 +48,7 @@ const maxNames = 4_096;
 /** Lines about stopped messages. */
 export class DroppedLines {
   /** Names of messages that were never sent, because their request was stopped before. */
-  private readonly names = new Set<string>();
+  private readonly names = new BoundedMap<string, true>(maxNames);
   private total = 0;
 
   count(): number {
@@ -62,8 +63,7 @@ export class DroppedLines {
 
   /** Drops later updates of this name. */
   remember(name: string): void {
-    this.names.add(name);
-    if (this.names.size > maxNames) this.names.delete(this.names.keys().next().value!);
+    this.names.set(name, true);
   }
 
   has(name: string): boolean {

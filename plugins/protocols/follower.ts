@@ -1,4 +1,5 @@
 // Passes a growing answer on to one reader, at the pace of that reader.
+import { keyOf } from "../../lib/util.ts";
 import type {
   AnswerEnd,
   InboundMessage,
@@ -160,7 +161,7 @@ export class CallLog {
 
   /** Returns which parts of the call are new. */
   add(messageId: string, call: ToolCall): { readonly isCall: boolean; readonly isResult: boolean } {
-    const own = `${messageId}\0${call.id}`;
+    const own = keyOf(messageId, call.id);
     const isDone = hasResult(call);
     const before = this.latest.get(call.id);
     const isAddition = isDone && before !== undefined && this.known.get(before) === false;

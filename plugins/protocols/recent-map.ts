@@ -1,5 +1,6 @@
 // Keeps the latest entries of a map, each for a limited time.
 import type { Clock } from "../../kernel/index.ts";
+import { BoundedMap } from "../../lib/util.ts";
 
 interface RecentMapOptions {
   /** Entries. The oldest one goes first. */
@@ -10,10 +11,11 @@ interface RecentMapOptions {
 
 export class RecentMap<V> {
   private readonly options: RecentMapOptions;
-  private readonly entries = new Map<string, { readonly value: V; readonly until: number }>();
+  private readonly entries: BoundedMap<string, { readonly value: V; readonly until: number }>;
 
   constructor(options: RecentMapOptions) {
     this.options = options;
+    this.entries = new BoundedMap(options.max);
   }
 
   get(key: string): V | undefined {
@@ -23,11 +25,8 @@ export class RecentMap<V> {
 
   /** Makes this entry the latest one. */
   set(key: string, value: V): void {
-    const { max, keepMs, clock } = this.options;
-    this.entries.delete(key);
-    this.entries.set(key, { value, until: clock.monotonic() + keepMs });
-    const [oldest] = this.entries.size > max ? this.entries.keys() : [];
-    if (oldest !== undefined) this.entries.delete(oldest);
+    const { keepMs, clock } = this.options;
+    this.entries.renew(key, { value, until: clock.monotonic() + keepMs });
   }
 
   values(): readonly V[] {

@@ -1,6 +1,7 @@
 // Delivers messages to the application, and keeps their answers while clients follow them.
 import { hash } from "node:crypto";
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import { keyOf } from "../../lib/util.ts";
 import type { InboundMessage, Sender, StopResult } from "../channels/index.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
 import { AnswerRun, type RunOptions } from "./answer-run.ts";
@@ -113,7 +114,7 @@ export class Runs {
    * @throws Refusal if another message used the id, or too many answers are in progress.
    */
   start(request: RunRequest): KeptRun {
-    const key = `${request.session}\0${request.id}`;
+    const key = keyOf(request.session, request.id);
     const digest = digestOf(request);
     const known = this.kept.get(key);
     if (known) {
@@ -132,7 +133,7 @@ export class Runs {
 
   /** Returns the answer to a message, if it is kept. */
   find(session: string, id: string): KeptRun | undefined {
-    return this.kept.get(`${session}\0${id}`);
+    return this.kept.get(keyOf(session, id));
   }
 
   /** Returns the answer that has asked one of these questions, if it is kept. */

@@ -1,4 +1,5 @@
 // Builds the calls that append entries.
+import { BoundedMap } from "../../lib/util.ts";
 import type { Cursor, LogEntry } from "../conversations/log/session-log.ts";
 import { payloadOf, toTitle } from "../conversations/turn-frames.ts";
 import type { ScriptCall } from "./call-queue.ts";
@@ -49,7 +50,7 @@ interface KnownSession extends Cursor {
 export class AppendDrafts {
   private readonly context: RedisLogContext;
   /** Least recently used first. */
-  private readonly tops = new Map<string, KnownSession>();
+  private readonly tops = new BoundedMap<string, KnownSession>(maxTops);
   private epochs = Buffer.alloc(0);
 
   constructor(context: RedisLogContext) {
@@ -110,9 +111,7 @@ export class AppendDrafts {
     const hasTitle = isTurn || (isSame && before.hasTitle);
     const isKnown = isSame && before.seq >= seq;
     if (isKnown && before.wantsEnds === wants && before.hasTitle === hasTitle) return;
-    this.tops.delete(sk);
-    this.tops.set(sk, { epoch, seq: isKnown ? before.seq : seq, wantsEnds: wants, hasTitle });
-    if (this.tops.size > maxTops) this.tops.delete(this.tops.keys().next().value!);
+    this.tops.renew(sk, { epoch, seq: isKnown ? before.seq : seq, wantsEnds: wants, hasTitle });
   }
 
   /** The conversation was deleted: nothing about the next one is known. */

@@ -1,5 +1,6 @@
 // Names of keys and channels, and the keys derived from the secret that all nodes share.
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
+import { BoundedMap } from "../../lib/util.ts";
 
 /** Keys of one session, in the order that all session scripts expect, with its channel last. */
 type SessionKeys = readonly string[];
@@ -33,7 +34,7 @@ export class KeySpace {
   /** Hash of open questions and undelivered answers. */
   readonly questions: string;
   private readonly secret: string;
-  private readonly places = new Map<string, SessionPlace>();
+  private readonly places = new BoundedMap<string, SessionPlace>(maxPlaces);
 
   constructor(prefix: string, secret: string) {
     this.base = `${prefix}:1:`;
@@ -54,7 +55,6 @@ export class KeySpace {
     const digest = createHmac("sha256", this.secret).update(name).digest();
     const place = this.placeOf(digest.subarray(0, digestBytes).toString("base64url"));
     this.places.set(name, place);
-    if (this.places.size > maxPlaces) this.places.delete(this.places.keys().next().value!);
     return place;
   }
 

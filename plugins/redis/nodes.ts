@@ -1,6 +1,6 @@
 // The nodes that share one Redis: their beats, and messages from one to another.
 import type { Clock, Log, Release } from "../../kernel/index.ts";
-import { isObject } from "../../lib/util.ts";
+import { BoundedMap, isObject } from "../../lib/util.ts";
 import { conversationsErrors } from "../conversations/errors.ts";
 import type { NodeView } from "../conversations/contract.ts";
 import type { KeySpace } from "./keys.ts";
@@ -69,7 +69,7 @@ export class Nodes {
   /** A new id for each start. */
   readonly me: string;
   private readonly options: NodesOptions;
-  private readonly seen = new Map<string, SeenNode>();
+  private readonly seen = new BoundedMap<string, SeenNode>(maxNodes);
   private readonly handlers = new Map<string, Handler>();
   private readonly onGone = new Set<(node: string) => void>();
   private readonly onDeleted = new Set<() => void>();
@@ -186,7 +186,6 @@ export class Nodes {
   }
 
   private add(id: string, heardAt: number): SeenNode {
-    if (this.seen.size >= maxNodes) this.seen.delete(this.seen.keys().next().value!);
     const node: SeenNode = { heardAt, isGone: false, name: "", sessions: 0, settings: "" };
     this.seen.set(id, node);
     return node;

@@ -1,5 +1,6 @@
 // Hands sessions to nodes in Redis, with a fence that refuses what a former owner still does.
 import { codeOf, type Clock, type Release } from "../../kernel/index.ts";
+import { keyOf } from "../../lib/util.ts";
 import { conversationsErrors } from "../conversations/errors.ts";
 import type {
   Address,
@@ -42,8 +43,6 @@ const keptMs = 60_000;
 const sweepMs = 10_000;
 /** How often the owner of a session is asked while the session moves. */
 const maxAskAttempts = 3;
-
-const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
 
 export class RedisOwnership implements SessionOwnership {
   takenOver = 0;
@@ -89,7 +88,7 @@ export class RedisOwnership implements SessionOwnership {
   }
 
   async claim(address: Address): Promise<"own" | { readonly node: string }> {
-    const owned = this.owned.get(keyOf(address));
+    const owned = this.owned.get(keyOf(address.channel, address.session));
     if (!owned || owned.isLost) return this.claimAnew(address, owned);
     owned.usedAt = this.options.clock.monotonic();
     return "own";
@@ -156,7 +155,7 @@ export class RedisOwnership implements SessionOwnership {
   }
 
   forget(address: Address): void {
-    const owned = this.owned.get(keyOf(address));
+    const owned = this.owned.get(keyOf(address.channel, address.session));
     if (!owned?.isLost) return;
     this.remove(owned);
     for (const run of owned.waiting) run();
@@ -185,7 +184,7 @@ export class RedisOwnership implements SessionOwnership {
         if (link.isUp) void nodes.send(gone, { t: "taken", k: sk }).catch(() => undefined);
       }
     }
-    const key = keyOf(address);
+    const key = keyOf(address.channel, address.session);
     if (!isMine) return { node: value };
     // A claim of the same session may have been answered in the meantime.
     const existing = this.owned.get(key);
@@ -199,7 +198,7 @@ export class RedisOwnership implements SessionOwnership {
   }
 
   private owns(address: Address): boolean {
-    return this.owned.get(keyOf(address))?.isLost === false;
+    return this.owned.get(keyOf(address.channel, address.session))?.isLost === false;
   }
 
   /**
@@ -237,7 +236,9 @@ export class RedisOwnership implements SessionOwnership {
   private async stopped(
     ...[address, id, by]: Parameters<OwnershipListener["stopped"]>
   ): Promise<readonly StopResult[]> {
-    const owner = await (this.owned.has(keyOf(address)) ? this.claim(address) : undefined);
+    const owner = await (this.owned.has(keyOf(address.channel, address.session))
+      ? this.claim(address)
+      : undefined);
     if (owner !== "own" || !this.listener) throw conversationsErrors.not_owner();
     return this.listener.stopped(address, id, by);
   }
@@ -245,7 +246,9 @@ export class RedisOwnership implements SessionOwnership {
   /** Answers a question for another node. */
   private async answered(...answer: GivenAnswer): Promise<AnswerResult> {
     const [address] = answer;
-    const owner = await (this.owned.has(keyOf(address)) ? this.claim(address) : undefined);
+    const owner = await (this.owned.has(keyOf(address.channel, address.session))
+      ? this.claim(address)
+      : undefined);
     if (owner !== "own" || !this.listener) throw conversationsErrors.not_owner();
     return this.listener.answered(...answer);
   }
@@ -273,7 +276,7 @@ export class RedisOwnership implements SessionOwnership {
   }
 
   private remove(owned: OwnedSession): void {
-    const key = keyOf(owned.address);
+    const key = keyOf(owned.address.channel, owned.address.session);
     if (this.owned.get(key) === owned) this.owned.delete(key);
     if (this.bySk.get(owned.sk) === owned) this.bySk.delete(owned.sk);
   }

@@ -1,6 +1,6 @@
 // Messages on their way from the node of a client to the node that has its session.
 import { codeOf, type Release } from "../../kernel/index.ts";
-import { isObject } from "../../lib/util.ts";
+import { BoundedMap, isObject } from "../../lib/util.ts";
 import { conversationsErrors } from "../conversations/errors.ts";
 import type {
   Address,
@@ -117,7 +117,7 @@ export class Passes {
   /** Node and number of each received message without an outcome. */
   private readonly received = new Set<string>();
   /** The outcomes of others. */
-  private readonly outcomes = new Map<string, Fields>();
+  private readonly outcomes = new BoundedMap<string, Fields>(maxOutcomes);
   private next = 0;
   private stopTimer: Release | undefined;
 
@@ -263,8 +263,6 @@ export class Passes {
       const outcome = { t: "outcome", i, ...fields };
       this.received.delete(key);
       this.outcomes.set(key, outcome);
-      if (this.outcomes.size > maxOutcomes)
-        this.outcomes.delete(this.outcomes.keys().next().value!);
       this.reply(from, outcome);
     };
     const outcome: PassOutcome = {

@@ -1,4 +1,5 @@
 // The messages that this node has appended and whose delivery is not known yet.
+import { BoundedMap } from "../../lib/util.ts";
 import { PendingReceipts } from "../conversations/log/sequence.ts";
 import type { ReceiptListener } from "../conversations/log/session-log.ts";
 
@@ -15,7 +16,7 @@ interface SessionReceipts {
 export class SentReceipts {
   private readonly listener: ReceiptListener;
   /** Least recently used first. */
-  private readonly sessions = new Map<string, SessionReceipts>();
+  private readonly sessions = new BoundedMap<string, SessionReceipts>(maxSessions);
 
   constructor(listener: ReceiptListener) {
     this.listener = listener;
@@ -32,9 +33,7 @@ export class SentReceipts {
     while (pending.next < seq) pending.push(undefined);
     pending.push(message);
     pending.forget(seq, maxNumbers);
-    this.sessions.delete(sk);
-    this.sessions.set(sk, receipts);
-    if (this.sessions.size > maxSessions) this.sessions.delete(this.sessions.keys().next().value!);
+    this.sessions.renew(sk, receipts);
   }
 
   /** A client, of any node, has the numbers from `after + 1` to `upTo`. */

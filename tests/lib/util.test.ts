@@ -1,7 +1,7 @@
 // Tests small functions of every part of the project.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { withoutMarkdown } from "../../lib/util.ts";
+import { BoundedMap, keyOf, withoutMarkdown } from "../../lib/util.ts";
 
 describe("withoutMarkdown", () => {
   test.each([
@@ -35,6 +35,67 @@ describe("withoutMarkdown", () => {
         expect(plain.length).toBeLessThanOrEqual(text.length);
         expect(performance.now() - began).toBeLessThan(1_000);
       }),
+    );
+  });
+});
+
+/** Names as other people choose them: with separators and numbers of older forms of keys. */
+const names = fc.array(
+  fc.oneof(
+    fc.string({ unit: fc.constantFrom("\0", "\n", " ", ":", "1", "2", "a"), maxLength: 5 }),
+    fc.string({ unit: "binary", maxLength: 5 }),
+  ),
+  { minLength: 1, maxLength: 4 },
+);
+
+describe("keyOf", () => {
+  test("gives different names different keys, whatever they contain", () => {
+    fc.assert(
+      fc.property(names, names, (one, other) => {
+        const isSame = JSON.stringify(one) === JSON.stringify(other);
+        expect(keyOf(...one) === keyOf(...other)).toBe(isSame);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("separates names that share a joined text", () => {
+    const texts = fc.string({ unit: fc.constantFrom("\0", " ", "1", "a") });
+    fc.assert(
+      fc.property(texts, fc.nat(), fc.nat(), (text, one, other) => {
+        const [first, second] = [one % (text.length + 1), other % (text.length + 1)];
+        const keyAt = (at: number): string => keyOf(text.slice(0, at), text.slice(at));
+        expect(keyAt(first) === keyAt(second)).toBe(first === second);
+      }),
+    );
+  });
+});
+
+describe("BoundedMap", () => {
+  test("keeps the newest entries of any changes", () => {
+    const change = fc.record({
+      act: fc.constantFrom("set", "set", "renew", "delete", "clear"),
+      key: fc.nat(12),
+    });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 5 }), fc.array(change), (max, changes) => {
+        const map = new BoundedMap<number, number>(max);
+        let model: (readonly [number, number])[] = [];
+        for (const [at, { act, key }] of changes.entries()) {
+          const isKnown = model.some(([known]) => known === key);
+          const rest = model.filter(([known]) => known !== key);
+          if (act === "clear") map.clear();
+          else if (act === "delete") map.delete(key);
+          else map[act as "set" | "renew"](key, at);
+          if (act === "clear") model = [];
+          else if (act === "delete") model = rest;
+          else if (act === "set" && isKnown)
+            model = model.map((entry) => (entry[0] === key ? [key, at] : entry));
+          else model = [...rest, [key, at] as const].slice(-max);
+          expect([...map]).toEqual(model);
+        }
+      }),
+      { numRuns: 500 },
     );
   });
 });

@@ -31,9 +31,7 @@ export const storeIn = (folder: string, disk?: Disk, cache?: Cache): Conversatio
       driver: disk?.driver,
       lockWaitMs: 0,
       ...{ clock, log, random, limits },
-      changed: (addresses) => {
-        for (const address of addresses) scope.changed(address);
-      },
+      changed: scope.changed,
     });
     return new SqliteConversations(store, scope, release, cache);
   },

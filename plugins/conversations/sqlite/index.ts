@@ -99,9 +99,7 @@ export async function openSqlite(
     clock,
     log,
     random,
-    changed: (addresses) => {
-      for (const address of addresses) scope.changed(address);
-    },
+    changed: scope.changed,
     limits: () => scope.limits(),
     overfull: () => conversations?.overfull(),
   });

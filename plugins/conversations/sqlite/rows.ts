@@ -3,6 +3,7 @@
  * that writes runs inside a transaction of `store.ts`.
  */
 import type { Clock } from "../../../kernel/index.ts";
+import { keyOf } from "../../../lib/util.ts";
 import type { Address, StoredEnd } from "../contract.ts";
 import type { StoredStream } from "../log/stream.ts";
 import type { TakenId } from "../contract.ts";
@@ -54,8 +55,6 @@ const maxFrameBytes = 512 * 1024;
 const retained = 8;
 const dayMs = 86_400_000;
 
-export const keyOf = ({ channel, session }: Address): string => `${channel}\0${session}`;
-
 export class Rows {
   /** Conversations whose row is older than their entries. */
   readonly unsaved = new Set<Live>();
@@ -97,7 +96,7 @@ export class Rows {
 
   /** The conversation of a session, if it is in use. */
   live(address: Address): Live | undefined {
-    return this.lives.get(keyOf(address));
+    return this.lives.get(keyOf(address.channel, address.session));
   }
 
   /** Forgets what is known about a conversation that is not in use. */
@@ -105,7 +104,7 @@ export class Rows {
     const live = this.live(address);
     if (live === undefined || live.writes > 0 || this.unsaved.has(live) || this.growth.has(live))
       return;
-    this.lives.delete(keyOf(live));
+    this.lives.delete(keyOf(live.channel, live.session));
   }
 
   /** Forgets conversations that are not in use, if there are many. */
@@ -127,7 +126,7 @@ export class Rows {
       for (const { live, ends } of unsaved) {
         live.ends = ends;
         this.unsaved.add(live);
-        this.lives.set(keyOf(live), live);
+        this.lives.set(keyOf(live.channel, live.session), live);
       }
       for (const [live, messages] of growth) this.growth.set(live, messages);
     };
@@ -139,7 +138,7 @@ export class Rows {
   }
 
   find(address: Address): Live | undefined {
-    const known = this.lives.get(keyOf(address));
+    const known = this.lives.get(keyOf(address.channel, address.session));
     if (known !== undefined) return known;
     const row = this.rowOf(address);
     if (row === undefined) return undefined;
@@ -147,7 +146,7 @@ export class Rows {
     this.readGrown(live);
     this.summarizeLater(live);
     live.seq = live.committed;
-    this.lives.set(keyOf(live), live);
+    this.lives.set(keyOf(live.channel, live.session), live);
     return live;
   }
 
@@ -158,7 +157,7 @@ export class Rows {
     if (found) return found;
     const hex = (bytes: number): string => Buffer.from(this.options.random(bytes)).toString("hex");
     const live: Live = { ...emptyLive(address), publicId: hex(12), epoch: epoch ?? hex(8) };
-    this.lives.set(keyOf(live), live);
+    this.lives.set(keyOf(live.channel, live.session), live);
     return live;
   }
 
@@ -495,7 +494,7 @@ export class Rows {
       } catch (error) {
         if (keepsNumbers) throw error;
         // The file cannot be read either: the session is read again when it is used.
-        this.lives.delete(keyOf(live));
+        this.lives.delete(keyOf(live.channel, live.session));
       }
     }
   }
@@ -512,7 +511,7 @@ export class Rows {
     if (row) this.readGrown(live);
     if (row) this.summarizeLater(live);
     live.seq = keepsNumbers ? seq : live.committed;
-    if (!row && !keepsNumbers) this.lives.delete(keyOf(live));
+    if (!row && !keepsNumbers) this.lives.delete(keyOf(live.channel, live.session));
   }
 
   private readGrown({ id, grown }: Live): void {
@@ -524,7 +523,8 @@ export class Rows {
   hide(rows: readonly Row[]): void {
     for (const row of rows) {
       const id = Number(row.id);
-      const key = keyOf(addressOf(row));
+      const { channel, session } = addressOf(row);
+      const key = keyOf(channel, session);
       const live = this.lives.get(key);
       if (live) {
         this.unsaved.delete(live);

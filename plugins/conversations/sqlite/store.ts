@@ -5,6 +5,7 @@
 import fs from "node:fs";
 import { promisify } from "node:util";
 import type { Clock, Log } from "../../../kernel/index.ts";
+import { keyOf } from "../../../lib/util.ts";
 import type { Address, StoredEnd, StoredQuestion } from "../contract.ts";
 import { CommitMetrics } from "../commit-metrics.ts";
 import type { StoredStream, StreamPositions } from "../log/stream.ts";
@@ -14,7 +15,7 @@ import { storeErrors } from "./errors.ts";
 import { History } from "./history.ts";
 import { addressOf, type Growth, type Live, type NewEntry, type Taken } from "./live.ts";
 import { setMeta } from "./recovery.ts";
-import { keyOf, Rows, type StoreLimits } from "./rows.ts";
+import { Rows, type StoreLimits } from "./rows.ts";
 import { StoreState } from "./state.ts";
 import { Upkeep } from "./upkeep.ts";
 
@@ -30,7 +31,7 @@ export interface SqliteStoreOptions {
   readonly log: Log;
   readonly random: (bytes: number) => Uint8Array;
   /** Runs after each batch with the sessions that have new entries. */
-  readonly changed?: ((addresses: readonly Address[]) => void) | undefined;
+  readonly changed?: ((address: Address) => void) | undefined;
   /** Reads the limits of the store. @defaultValue none */
   readonly limits?: (() => StoreLimits) | undefined;
   /** Runs when the store is larger than its limit by a tenth. */
@@ -132,9 +133,12 @@ export class SqliteStore {
     const at = this.options.clock.now();
     const turn: { taken: Taken | undefined } = { taken: undefined };
     const { request, answers } = entry;
-    if (request !== undefined) this.waitingTurns.set(`${keyOf(address)}\0${request}`, turn);
+    if (request !== undefined)
+      this.waitingTurns.set(keyOf(address.channel, address.session, request), turn);
     const answered =
-      answers === undefined ? undefined : this.waitingTurns.get(`${keyOf(address)}\0${answers}`);
+      answers === undefined
+        ? undefined
+        : this.waitingTurns.get(keyOf(address.channel, address.session, answers));
     if (answered) answered.taken ??= { digest: null, isStopped: false };
     const run = (): void => this.rows.insert(live, seq, at, entry, turn.taken);
     this.add({ live, bytes: entry.frame.byteLength, run, done });
@@ -145,7 +149,7 @@ export class SqliteStore {
     const live = this.live(address);
     const taken = { digest, isStopped };
     const bytes = id.length + digest.length;
-    const turn = this.waitingTurns.get(`${keyOf(address)}\0${id}`);
+    const turn = this.waitingTurns.get(keyOf(address.channel, address.session, id));
     if (turn) turn.taken = taken;
     const write = turn ? {} : { run: () => this.rows.take(live, id, taken) };
     this.add({ live, bytes, ...write, done });
@@ -454,7 +458,7 @@ export class SqliteStore {
     const lives = new Set(
       writes.filter(({ live, bytes }) => bytes > 0 && !failed.has(live)).map(({ live }) => live),
     );
-    if (lives.size > 0) changed([...lives].map(({ channel, session }) => ({ channel, session })));
+    for (const { channel, session } of lives) changed({ channel, session });
   }
 
   // The file

@@ -1,4 +1,5 @@
 // The send queue of one connection: a slow client delays no other client.
+import { keyOf } from "../../../lib/util.ts";
 import { frameTypeOf, pongFrame, type EncodedFrame } from "../frame-encoding.ts";
 import type { SequencedEntry } from "../../conversations/index.ts";
 import type { ConnectionContext } from "./context.ts";
@@ -28,8 +29,8 @@ type EncodeFrame = (entry: SequencedEntry) => EncodedFrame;
 function coalescingKey(entry: SequencedEntry): string | undefined {
   const { session, numbered, message } = entry;
   if (numbered) return undefined;
-  if (message !== undefined) return `message\0${session}\0${message}`;
-  return isTypingEntry(entry) ? `typing\0${session}` : undefined;
+  if (message !== undefined) return keyOf("message", session, message);
+  return isTypingEntry(entry) ? keyOf("typing", session) : undefined;
 }
 /** Errors and ends of answers have no message id either, but each one has its own content. */
 const isTypingEntry = (entry: SequencedEntry): boolean =>

@@ -1,4 +1,5 @@
 // Token buckets for message rates, and a counter of offences within a sliding window.
+import { BoundedMap } from "../../../lib/util.ts";
 import type { PicoServerConfig } from "../config.ts";
 
 /** Takes one token. Returns false when the bucket is empty. */
@@ -31,13 +32,10 @@ const maxKeys = 10_000;
 export function createKeyedBuckets(
   config: () => RateSettings,
 ): (key: string, now: number) => boolean {
-  const buckets = new Map<string, TokenBucket>();
+  const buckets = new BoundedMap<string, TokenBucket>(maxKeys);
   return (key, now) => {
     const bucket = buckets.get(key) ?? createTokenBucket(config, now);
-    buckets.delete(key);
-    buckets.set(key, bucket);
-    const [oldest] = buckets.keys();
-    if (buckets.size > maxKeys && oldest !== undefined) buckets.delete(oldest);
+    buckets.renew(key, bucket);
     return bucket(now);
   };
 }

@@ -1,5 +1,6 @@
 // Converts between the messages of the application and frames, and sends them to the sessions.
 import { codeOf, type Clock } from "../../../kernel/index.ts";
+import { BoundedMap } from "../../../lib/util.ts";
 import type {
   AnswerEnd,
   ChannelAdapter,
@@ -215,7 +216,7 @@ interface RecentEnd {
 export class RecentEnds {
   private readonly keepMs: number;
   /** Least recently watched first. */
-  private readonly sessions = new Map<string, RecentEnd[]>();
+  private readonly sessions = new BoundedMap<string, RecentEnd[]>(maxSessions);
 
   /** @param keepMs - How long a client may be away and still receive what it missed. */
   constructor(keepMs: number) {
@@ -224,11 +225,7 @@ export class RecentEnds {
 
   /** A client of this session asked for the ends of answers. */
   watch(session: string): void {
-    const ends = this.sessions.get(session) ?? [];
-    this.sessions.delete(session);
-    this.sessions.set(session, ends);
-    const [oldest] = this.sessions.size > maxSessions ? this.sessions.keys() : [];
-    if (oldest !== undefined) this.sessions.delete(oldest);
+    this.sessions.renew(session, this.sessions.get(session) ?? []);
   }
 
   /** The conversation of this session is deleted: its clients connect again. */

@@ -1,4 +1,5 @@
 // The texts that one client has of its unfinished messages.
+import { BoundedMap } from "../../../lib/util.ts";
 import type { SequencedEntry } from "../../conversations/index.ts";
 
 /**
@@ -10,7 +11,7 @@ const maxTexts = 32;
 /** Decides whether a client needs the whole text of an entry. */
 export class SentTexts {
   /** Length of the text by message id; the most recently sent is last. */
-  private readonly lengths = new Map<string, number>();
+  private readonly lengths = new BoundedMap<string, number>(maxTexts);
 
   /**
    * Records that the client is sent the text of the entry.
@@ -25,8 +26,6 @@ export class SentTexts {
     if (!growth) return false;
     const { length, added, final } = growth;
     if (!final) lengths.set(message, length);
-    const [oldest] = lengths.size > maxTexts ? lengths.keys() : [];
-    if (oldest !== undefined) lengths.delete(oldest);
     return added !== undefined && known === length - added.length;
   }
 }

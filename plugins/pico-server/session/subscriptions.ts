@@ -1,4 +1,5 @@
 // Reads sessions from a cursor on, and manages the sessions of one connection.
+import { keyOf } from "../../../lib/util.ts";
 import {
   encodeGrowth,
   encodePlaceholder,
@@ -151,8 +152,6 @@ export class SessionReader implements Subscriber {
     owner.replayed(this, frames.length, replay.ends);
   }
 }
-
-const keyOf = (session: string, id: string): string => `${session}\n${id}`;
 
 interface OwnTurn {
   /** The acknowledgement of the message will contain the number. */

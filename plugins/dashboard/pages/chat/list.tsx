@@ -7,6 +7,7 @@ import type {
   SearchHit,
   SearchView,
 } from "../../shared/conversation-views.ts";
+import { keyOf } from "../../../../lib/util.ts";
 import { dateAndTime } from "../../shared/format.ts";
 import { protocolNames } from "../../shared/protocols.ts";
 import type { ApiError } from "../live/api.ts";
@@ -166,7 +167,7 @@ function Groups({ entries, ...common }: GroupsProps): JSX.Element {
           <h3>{name || "\u00a0"}</h3>
           <ul>
             {items.map(({ row, rows }) => {
-              const key = `${row.channel} ${rows.at(-1)!.session}`;
+              const key = keyOf(row.channel, rows.at(-1)!.session);
               return rows.length === 1 ? (
                 <RowView key={key} row={row} {...common} />
               ) : (
@@ -389,7 +390,7 @@ export function foldRows(rows: readonly ListRow[]): readonly ListEntry[] {
   const entries = new Map<string, ListRow[]>();
   for (const row of rows) {
     const [, root] = (row.channel === "pico" && rootPattern.exec(row.session)) || [];
-    const key = root ?? `${row.channel} ${row.session}`;
+    const key = root === undefined ? keyOf(row.channel, row.session) : keyOf(root);
     const known = entries.get(key);
     if (known) known.push(row);
     else entries.set(key, [row]);
