@@ -51,6 +51,16 @@ export interface Message extends InboundMessage {
   /** Sends a message to this session that names this one as `inReplyTo`. `final: false` announces
    *  updates, as in `Channels.send`, and rejects like it. */
   reply(message: OutboundMessage & { readonly final?: boolean }): Promise<Receipt>;
+  /**
+   * Replaces a reply to this message, and keeps its `kind`, `inReplyTo` and the tool calls that the
+   * update does not repeat. Rejects like `reply`.
+   *
+   * @param id - The one of its receipt.
+   */
+  update(
+    id: string,
+    message: OutboundMessage & Pick<GrowingMessage, "final" | "added">,
+  ): Promise<Receipt>;
   /** Opens a reply that grows. It names this message as `inReplyTo`. */
   stream(options?: StreamOptions): ReplyStream;
   /** Asks the people of this session, and waits for their answer. */
@@ -87,7 +97,8 @@ export interface StreamOptions extends Pick<OutboundMessage, "kind" | "inReplyTo
  *  messages receives the whole text at the end. */
 export interface ReplyStream {
   /**
-   * Adds text. Does nothing after an abort.
+   * Adds text. Does nothing after an abort. Another value than a text, or more than
+   * 8,388,608 characters, ends the stream: `end` rejects, and the message fails.
    *
    * @returns `false` if more than 65,536 characters wait to be shown: await `drained()`.
    * @throws stream_ended after `end`.

@@ -8,6 +8,10 @@ export const channelsErrors = errorTable({
     `needs.channels.attach() takes { name, send(session, id, message) }: ${problem}.`,
   message_invalid: (field: string, found: string) =>
     `deliver() takes { session, id, content }: ${field} must be a text, and it is ${found}.`,
+  reply_invalid: (call: string, problem: string) =>
+    `${call}() of the application cannot take this: ${problem}.`,
+  too_large:
+    "A text has more than 8,388,608 characters; send it in several messages, or as a file.",
   receipt_missing: (channel: string, method: string, found: string) =>
     `${method}() of the channel "${channel}" returned ${found} instead of a receipt: return ` +
     '{ id, status: "written" }, or nothing if the message was written.',

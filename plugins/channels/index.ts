@@ -12,13 +12,16 @@ import type {
   DeliveredMessage,
   InboundMessage,
   ChannelHandle,
+  QuestionInput,
 } from "./contract.ts";
 import { AnswerStop, stopTimes } from "./answer-stop.ts";
 import { AttachedChannels } from "./attached-channels.ts";
 import { Deletions } from "./deletions.ts";
 import type { ChannelsEvents } from "./events.ts";
 import { OwnershipQueue } from "./ownership-queue.ts";
+import { createHandOut, logUnobserved } from "./handed-calls.ts";
 import { createHistory } from "./history.ts";
+import { checkAddress, checkId, checkMessage } from "./message-schema.ts";
 import { Inbound } from "./inbound.ts";
 import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
 import { Recording } from "./recording.ts";
@@ -102,8 +105,8 @@ interface Parts {
  */
 function toInbound(name: string, message: DeliveredMessage, now: () => number): InboundMessage {
   for (const field of ["session", "id", "content"] as const)
-    if (typeof message[field] !== "string")
-      throw channelsErrors.message_invalid(field, typeof message[field]);
+    if (typeof message?.[field] !== "string")
+      throw channelsErrors.message_invalid(field, typeof message?.[field]);
   const { channel, media, at, hops } = message;
   const isComplete =
     channel === name && media !== undefined && at !== undefined && hops !== undefined;
@@ -113,7 +116,7 @@ function toInbound(name: string, message: DeliveredMessage, now: () => number): 
 
 /** Creates the handle of one attached channel. After `close` it ignores or rejects all calls. */
 function createChannelHandle(
-  { clock, emit }: ChannelsScope,
+  { clock, log, emit }: ChannelsScope,
   { adapters, route, inbound, receipts, streams, answer }: Parts,
   adapter: ChannelAdapter,
 ): ChannelHandle {
@@ -123,7 +126,7 @@ function createChannelHandle(
   const hand: ChannelHandle["hand"] = (message, outcome, deliverOptions) => {
     if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
     // A client must not take the place of an answer that the application waits for.
-    if (isAnswerId(message.id ?? "")) return outcome.rejected(channelsErrors.id_reused());
+    if (isAnswerId(message?.id ?? "")) return outcome.rejected(channelsErrors.id_reused());
     let complete: InboundMessage;
     try {
       complete = toInbound(name, message, () => clock.now());
@@ -132,10 +135,20 @@ function createChannelHandle(
     }
     route.deliver(complete, outcome, deliverOptions);
   };
+  const handOut = createHandOut(log);
+  const call = <T>(named: string, session: string, run: () => Promise<T>): Promise<T> =>
+    handOut(named, { channel: name, session }, run);
   return {
     hand,
     deliver: (message, deliverOptions) =>
-      new Promise((accepted, rejected) => hand(message, { accepted, rejected }, deliverOptions)),
+      call(
+        "deliver",
+        message?.session,
+        () =>
+          new Promise((accepted, rejected) =>
+            hand(message, { accepted, rejected }, deliverOptions),
+          ),
+      ),
     receipt(session, receipt) {
       if (isAttached()) receipts.update(name, session, receipt);
     },
@@ -156,10 +169,11 @@ function createChannelHandle(
     },
     stop: (session, id, by) =>
       isAttached() ? route.stopMessages({ channel: name, session }, id, by) : Promise.resolve([]),
-    async answer(session, id, given, by, via = name) {
-      if (!isAttached()) throw channelsErrors.not_running();
-      return answer({ channel: name, session }, id, given, by, via);
-    },
+    answer: (session, id, given, by, via = name) =>
+      call("answer", session, async () => {
+        if (!isAttached()) throw channelsErrors.not_running();
+        return answer({ channel: name, session }, id, given, by, via);
+      }),
     isBusy: (session) => isAttached() && route.isBusy(name, session),
     drained: () => inbound.queues.drained(),
     stopTimes: (stopMs) => stopTimes(stopMs, adapter.drainMs),
@@ -184,7 +198,7 @@ function createRoute(
 
 /** Creates the objects that pass messages and replies to the channels. */
 function createSending(
-  { clock, random, emit, after }: ChannelsScope,
+  { clock, log, random, emit, after }: ChannelsScope,
   { adapters, isRunning, counts }: Pick<Parts, "adapters" | "isRunning" | "counts">,
   isAsking: (to: Address) => boolean,
 ) {
@@ -206,8 +220,11 @@ function createSending(
       return newId();
     },
   });
+  const handOut = createHandOut(log);
   const streams = new ReplyStreams({
     ...outbound,
+    ended: (to, end) => handOut("end", to, end),
+    failed: (to, call, error) => logUnobserved(log, error, { call, ...to }),
     updates: ({ channel }) => adapters.get(channel)?.update !== undefined,
     isAsking,
     resumeMs: ({ channel }) => adapters.get(channel)?.resumeMs ?? 0,
@@ -259,6 +276,7 @@ function createInbound(
     ...{ clock, log, after, openReplies, history, deletions },
     questions: parts.questions.questions,
     send: (to, message) => openReplies.send(to, message),
+    update: (to, id, message) => openReplies.update(to, id, message),
     stream: (...given) => streams.open(...given),
     stopAsked: ({ channel, session, id, protocol }, by) =>
       emit("channels:stop-asked", () => ({
@@ -358,27 +376,49 @@ function deliverAsOwner(
 function createService(scope: ChannelsScope, parts: Parts, recording: Recording): Channels {
   const { outbound, openReplies, inbound, route, streams } = parts;
   const { history, adapters, counts, answer, questions, titles } = parts;
+  const handOut = createHandOut(scope.log);
+  /** Checks the address, and hands out the promise of the call. */
+  const call = <T>(name: string, to: Address, run: () => Promise<T>): Promise<T> =>
+    handOut(name, to, () => {
+      checkAddress(name, to);
+      return run();
+    });
+  const asked = questions.calls((to, id) => openReplies.remove(to, id));
   return {
     typing: outbound.typing,
-    answer,
-    ...questions.calls((to, id) => openReplies.remove(to, id)),
-    send(to, message) {
-      if (message.inReplyTo !== undefined) inbound.beginAnswer(to, message.inReplyTo);
-      return openReplies.send(to, message);
-    },
-    update: (to, id, message) => openReplies.update(to, id, message),
+    answer: (to, ...given) => call("answer", to, () => answer(to, ...given)),
+    ...asked,
+    ask: ((to: Address, question: QuestionInput) =>
+      call("ask", to, () => asked.ask(to, question) as Promise<unknown>)) as Channels["ask"],
+    remove: (to, id) =>
+      call("remove", to, () => {
+        checkId("remove", id);
+        return asked.remove(to, id);
+      }),
+    send: (to, message) =>
+      call("send", to, () => {
+        const checked = checkMessage("send", message);
+        if (checked.inReplyTo !== undefined) inbound.beginAnswer(to, checked.inReplyTo);
+        return openReplies.send(to, checked);
+      }),
+    update: (to, id, message) =>
+      call("update", to, () => {
+        checkId("update", id);
+        return openReplies.update(to, id, checkMessage("update", message));
+      }),
     drained: () => inbound.queues.drained(),
     handle: (application, options) => inbound.handle(application, options),
     stream: (to, options) => streams.open(to, options),
-    history,
-    title: (to, text) => titles.set(to, text),
+    history: (to, options) => call("history", to, () => history(to, options)),
+    title: (to, text) => call("title", to, () => titles.set(to, text)),
     ...trafficCalls(counts, scope.clock),
     can: inbound.can,
     suggestions: () => inbound.suggestions(),
-    stop: (to, id, by) => route.stopMessages(to, id, by),
+    stop: (to, id, by) => call("stop", to, () => route.stopMessages(to, id, by)),
     busySessions: (channel) => inbound.queues.busySessions(channel),
     list: () => adapters.list(),
-    deliver: (to, message) => deliverAsOwner(scope, adapters, route, { ...message, ...to }),
+    deliver: (to, message) =>
+      call("deliver", to, () => deliverAsOwner(scope, adapters, route, { ...message, ...to })),
     attach(adapter) {
       assertAdapter(adapter);
       if (adapters.get(adapter.name)) throw channelsErrors.channel_taken(adapter.name);

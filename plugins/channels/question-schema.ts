@@ -38,6 +38,12 @@ const questionSchema = z.object({
   url: z.string().max(2_048).refine(isWebUrl, "expected an http or https address").optional(),
   timeoutMs: z.number().min(1).max(maxTimeoutMs).optional(),
   durable: z.string().min(1).max(128).optional(),
+  signal: z
+    .custom<AbortSignal>(
+      (value) => typeof Object(value).addEventListener === "function",
+      "expected an AbortSignal",
+    )
+    .optional(),
 });
 
 const label = z.string().max(300).optional();
@@ -157,7 +163,7 @@ export function parseQuestion(
 ): ParsedQuestion {
   const result = questionSchema.safeParse(input);
   if (!result.success) throw channelsErrors.invalid_question(problemOf(result.error));
-  const { content, timeoutMs, schema, options, ...given } = result.data;
+  const { content, timeoutMs, schema, options, signal: _, ...given } = result.data;
   const { kind, url, multiple, other } = given;
   const invalid = channelsErrors.invalid_question;
   if ((kind === "form") !== (schema !== undefined))

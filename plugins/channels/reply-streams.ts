@@ -1,6 +1,7 @@
 /** Sends growing replies as updates of one message, at most nine updates per second. */
 import { codeOf, type Clock, type Release } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
+import { checkAddress, checkLast, checkStream, maxText } from "./message-schema.ts";
 import type {
   Address,
   EndOptions,
@@ -32,6 +33,10 @@ interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
   readonly resumeMs: (to: Address) => number;
   readonly clock: Clock;
   readonly after: (ms: number, run: () => void) => Release;
+  /** Hands out the end of a stream that answers no message. */
+  readonly ended: (to: Address, end: () => Promise<Receipt>) => Promise<Receipt>;
+  /** A call has failed that returns no promise. */
+  readonly failed: (to: Address, call: string, error: unknown) => void;
 }
 
 /** Observes one stream. */
@@ -42,6 +47,10 @@ interface StreamObserver {
   finished(end: EndOptions): void;
   /** The last text was sent, or failed. Called once, also after an abort. */
   settled(): void;
+  /** Hands out the promise of the end. */
+  ended(end: () => Promise<Receipt>): Promise<Receipt>;
+  /** A call has failed that returns no promise. */
+  failed(call: string, error: unknown): void;
 }
 
 const emptyReceipt: Receipt = { id: "", status: "undelivered", reason: "aborted" };
@@ -54,10 +63,25 @@ export class ReplyStreams {
     this.options = options;
   }
 
+  /** A stream with wrong options has failed from the beginning: see its `end`. */
   open(to: Address, streamOptions: StreamOptions = {}, observer?: StreamObserver): ReplyStream {
-    const closed = (): void => void this.writers.delete(writer);
-    const writer = new ReplyWriter(this.options, to, streamOptions, { ...observer, closed });
+    let checked: StreamOptions = {};
+    let problem: unknown;
+    try {
+      checkAddress("stream", to);
+      checked = checkStream(streamOptions) as StreamOptions;
+    } catch (error) {
+      problem = error;
+    }
+    const { ended, failed } = this.options;
+    const writer: ReplyWriter = new ReplyWriter(this.options, to, checked, {
+      ended: (end) => ended(to, end),
+      failed: (call, error) => failed(to, call, error),
+      ...observer,
+      closed: () => void this.writers.delete(writer),
+    });
     this.writers.add(writer);
+    if (problem !== undefined) writer.fail("stream", problem);
     return writer.stream;
   }
 
@@ -106,7 +130,10 @@ type LastOptions = NonNullable<Parameters<ReplyStream["end"]>[0]>;
 const isUndelivered = ({ status }: Receipt): boolean =>
   status === "buffered" || status === "undelivered";
 
-interface WriterOwner extends Partial<StreamObserver> {
+interface WriterOwner
+  extends
+    Partial<Omit<StreamObserver, "ended" | "failed">>,
+    Pick<StreamObserver, "ended" | "failed"> {
   closed(): void;
 }
 
@@ -165,7 +192,7 @@ class ReplyWriter {
       write: (more) => this.write(more),
       replace: (text) => this.replace(text),
       drained: () => this.drained(),
-      end: (last) => this.end(last),
+      end: (last) => owner.ended(() => this.end(last)),
     };
   }
 
@@ -201,6 +228,7 @@ class ReplyWriter {
   private write(more: string): boolean {
     if (this.controller.signal.aborted) return true;
     if (this.ended) throw channelsErrors.stream_ended();
+    if (!this.check("write", more, this.text.length)) return true;
     this.text += more;
     this.schedule();
     return !this.isBehind();
@@ -209,8 +237,28 @@ class ReplyWriter {
   private replace(text: string): void {
     if (this.controller.signal.aborted) return;
     if (this.ended) throw channelsErrors.stream_ended();
+    if (!this.check("replace", text, 0)) return;
     this.text = text;
     this.schedule();
+  }
+
+  /**
+   * Often called by a listener, where an error would end the process: so a wrong value fails the
+   * stream. A schema for each token costs more than the message.
+   */
+  private check(call: string, text: unknown, before: number): boolean {
+    const isText = typeof text === "string";
+    if (isText && before + text.length <= maxText) return true;
+    const problem = `expected a text, and it is ${text === null ? "null" : typeof text}`;
+    const { reply_invalid: invalid, too_large: tooLarge } = channelsErrors;
+    this.fail(call, isText ? tooLarge() : invalid(call, problem));
+    return false;
+  }
+
+  /** Ends the stream with the text so far, and reports the error. */
+  fail(call: string, error: unknown): void {
+    this.abort((this.failure = error));
+    this.owner.failed(call, error);
   }
 
   private drained(): Promise<void> {
@@ -231,8 +279,8 @@ class ReplyWriter {
     for (const resolve of waiting) resolve();
   }
 
-  private async end(last: LastOptions = {}): Promise<Receipt> {
-    const { usage, finishReason, suggestions, ...message } = last;
+  private async end(given?: LastOptions): Promise<Receipt> {
+    const { usage, finishReason, suggestions, ...message } = this.checkLast(given);
     if (this.close()) {
       const { model } = message;
       this.owner.finished?.({
@@ -247,6 +295,15 @@ class ReplyWriter {
     const receipt = await this.finishing!;
     if (this.failure !== undefined) throw this.failure;
     return receipt;
+  }
+
+  private checkLast(last: LastOptions | undefined): Partial<OutboundMessage> {
+    try {
+      return checkLast(last);
+    } catch (error) {
+      if (!this.ended) this.abort((this.failure = error));
+      return {};
+    }
   }
 
   private abort(reason?: unknown): void {

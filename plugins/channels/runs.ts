@@ -3,8 +3,12 @@ import { codeOf, type Awaitable, type Clock, type Log, type Release } from "../.
 import type { Turn } from "../conversations/index.ts";
 import type { Deletions } from "./deletions.ts";
 import { channelsErrors } from "./errors.ts";
+import { HandedCalls, logUnobserved } from "./handed-calls.ts";
+import { checkId, checkMessage, readEnd } from "./message-schema.ts";
 import type { OpenReplies } from "./open-replies.ts";
 import { toReply, type GrowingReply } from "./outbound.ts";
+import { ReceivedMessage, type MessageCalls } from "./received-message.ts";
+import { SentReplies } from "./sent-replies.ts";
 import type {
   AnswerEnd,
   Application,
@@ -44,6 +48,7 @@ export interface RunOptions {
   readonly log: Log;
   readonly after: (ms: number, run: () => void) => Release;
   readonly send: Channels["send"];
+  readonly update: Channels["update"];
   readonly openReplies: Pick<OpenReplies, "cut" | "forget">;
   /**
    * Removes the answer that an earlier process left of this message.
@@ -70,85 +75,11 @@ export interface RunOptions {
   readonly stopTimedOut: (message: InboundMessage, seconds: number) => void;
 }
 
-/**
- * The message that the application receives, without other fields of a channel or a peer. `signal`
- * and `end` are made when they are read, by getters of a class: those of an object literal took
- * five times as long as the whole delivery.
- */
-class ReceivedMessage implements Message {
-  readonly channel: string;
-  readonly session: string;
-  readonly id: string;
-  readonly content: string;
-  readonly media: readonly Media[];
-  readonly at: number;
-  readonly hops: number;
-  readonly accept: () => void;
-  readonly reply: Message["reply"];
-  readonly stream: Message["stream"];
-  declare readonly sender?: NonNullable<InboundMessage["sender"]>;
-  declare readonly inReplyTo?: string;
-  declare readonly replaces?: string;
-  declare readonly protocol?: string;
-  declare readonly previous?: NonNullable<InboundMessage["previous"]>;
-  declare readonly tools?: NonNullable<InboundMessage["tools"]>;
-  declare readonly toolChoice?: NonNullable<InboundMessage["toolChoice"]>;
-  declare readonly toolResults?: NonNullable<InboundMessage["toolResults"]>;
-  declare readonly continues?: true;
-  declare readonly metadata?: NonNullable<InboundMessage["metadata"]>;
-  declare readonly answer?: NonNullable<InboundMessage["answer"]>;
-  readonly #run: Run;
-
-  constructor(run: Run, message: InboundMessage) {
-    const { channel, session, id, content, media, at, hops } = message;
-    const { sender, inReplyTo, replaces, protocol, previous, metadata, answer } = message;
-    const { tools, toolChoice, toolResults, continues } = message;
-    this.#run = run;
-    this.channel = channel;
-    this.session = session;
-    this.id = id;
-    this.content = content;
-    this.media = run.withOpen(media);
-    this.at = at;
-    this.hops = hops;
-    this.accept = () => run.accept();
-    this.reply = (reply) => run.reply(reply);
-    this.stream = (options) => run.openStream(options);
-    if (sender !== undefined) this.sender = sender;
-    if (inReplyTo !== undefined) this.inReplyTo = inReplyTo;
-    if (replaces !== undefined) this.replaces = replaces;
-    if (protocol !== undefined) this.protocol = protocol;
-    if (previous !== undefined) this.previous = run.withOpenIn(previous);
-    if (metadata !== undefined) this.metadata = metadata;
-    if (answer !== undefined) this.answer = answer;
-    if (tools !== undefined) this.tools = tools;
-    if (toolChoice !== undefined) this.toolChoice = toolChoice;
-    if (toolResults !== undefined) this.toolResults = toolResults;
-    if (continues) this.continues = continues;
-  }
-
-  get ask(): Ask {
-    return this.#run.ask;
-  }
-
-  get signal(): AbortSignal {
-    return this.#run.signal();
-  }
-
-  get history(): Message["history"] {
-    return (options) => this.#run.history(options);
-  }
-
-  get end(): Message["end"] {
-    return (options) => this.#run.noteEnd(options);
-  }
-}
-
 /** Lists the messages that have not ended, in the same order. */
 export const toRunning = (runs: readonly Run[]): readonly RunningMessage[] =>
   runs.flatMap(({ isOver, message: { id, at } }) => (isOver ? [] : [{ id, at }]));
 
-export class Run {
+export class Run implements MessageCalls {
   readonly message: InboundMessage;
   private readonly options: RunOptions;
   private readonly outcome: ReportingCallbacks;
@@ -159,6 +90,10 @@ export class Run {
   private controller: AbortController | undefined;
   private ownSignal: AbortSignal | undefined;
   private streams: Set<ReplyStream> | undefined;
+  private handed: HandedCalls | undefined;
+  private replies: SentReplies | undefined;
+  /** The error of a call that the application does not await. */
+  private unobserved: { readonly error: unknown } | undefined;
   private graceTimer: Release | undefined;
   private givenEnd: EndOptions | undefined;
   private failureCode: string | undefined;
@@ -414,7 +349,13 @@ export class Run {
     return (this.ownSignal = AbortSignal.any([signal, this.controller.signal]));
   }
 
-  async history(options: Parameters<Message["history"]>[0]): ReturnType<Message["history"]> {
+  history(options: Parameters<Message["history"]>[0]): ReturnType<Message["history"]> {
+    return this.calls().watch("history", this.readHistory(options));
+  }
+
+  private async readHistory(
+    options: Parameters<Message["history"]>[0],
+  ): ReturnType<Message["history"]> {
     const page = await this.options.history(this.message, options);
     const isOwn = ({ role, id, requestId = id }: Turn): boolean =>
       role !== "assistant" && requestId === this.message.id;
@@ -422,6 +363,16 @@ export class Run {
   }
 
   noteEnd(options: EndOptions): void {
+    const { end, leftOut } = readEnd(options);
+    if (leftOut.length > 0) {
+      const { channel, session, id } = this.message;
+      const text = "facts about the end of an answer are left out: they have a wrong type";
+      this.options.log.warn({ channel, session, id, facts: leftOut }, text);
+    }
+    this.keepEnd(end);
+  }
+
+  private keepEnd(options: EndOptions): void {
     const isInTime = !this.isStopped && !this.isCut;
     if (options.finishReason !== undefined && isInTime) this.isComplete = true;
     const { suggestions: given, ...facts } = options;
@@ -429,20 +380,61 @@ export class Run {
     this.givenEnd = { ...this.givenEnd, ...facts, ...(suggestions && { suggestions }) };
   }
 
+  private calls(): HandedCalls {
+    return (this.handed ??= new HandedCalls(
+      (call, error) => this.failUnobserved(call, error),
+      () => this.endIfDone(),
+    ));
+  }
+
+  /** Fails the message, because the application does not learn that a call has failed. */
+  private failUnobserved(call: string, error: unknown): void {
+    const { channel, session, id } = this.message;
+    logUnobserved(this.options.log, error, { call, channel, session, id });
+    if (this.isOver || this.isSilenced() || this.isStopping || this.unobserved) return;
+    this.unobserved = { error };
+    if (!this.hasSettled || this.failureCode !== undefined) return;
+    this.failureCode = codeOf(error);
+    this.options.failed(this.message, error);
+  }
+
   reply(message: GrowingReply): ReturnType<Message["reply"]> {
-    if (this.isSilenced()) return Promise.reject(channelsErrors.stopped());
-    this.noteReply(message);
-    void this.addTurn();
-    return this.options.send(this.message, toReply(this.message.id, message));
+    return this.calls().handOut("reply", () => {
+      if (this.isSilenced()) throw channelsErrors.stopped();
+      const checked = checkMessage("reply", message);
+      this.messages += 1;
+      this.noteText(checked);
+      void this.addTurn();
+      const reply = toReply(this.message.id, checked);
+      const sent = this.options.send(this.message, reply);
+      if (!SentReplies.mustKeep(reply, this.message.id)) return sent;
+      this.replies ??= new SentReplies();
+      return this.replies.keep(sent, reply);
+    });
+  }
+
+  update(id: string, message: GrowingReply): ReturnType<Message["update"]> {
+    return this.calls().handOut("update", () => {
+      if (this.isSilenced()) throw channelsErrors.stopped();
+      checkId("update", id);
+      const { added, ...checked } = checkMessage("update", message);
+      if (checked.final === true) this.noteText(checked);
+      const reply = {
+        ...toReply(this.message.id, checked),
+        ...(added !== undefined && { added }),
+      };
+      return this.options.update(this.message, id, this.replies?.merge(id, reply) ?? reply);
+    });
   }
 
   readonly ask = ((question: QuestionInput) => {
     if (this.isClosing || this.isStopping || this.isSilenced() || this.isOver)
-      return Promise.reject(channelsErrors.stopped());
+      return this.calls().watch("ask", Promise.reject(channelsErrors.stopped()));
     this.messages += 1;
     this.hasAsked = true;
     void this.addTurn();
-    return this.options.questions.ask(this.message, question, this.asker);
+    const asked = this.options.questions.ask(this.message, question, this.asker);
+    return this.calls().watch<unknown>("ask", asked);
   }) as Ask;
 
   openStream(options: Parameters<Message["stream"]>[0]): ReplyStream {
@@ -454,12 +446,14 @@ export class Run {
         begins: () => void this.addTurn(),
         finished: (end) => {
           this.hasText ||= options?.kind === undefined;
-          this.noteEnd(end);
+          this.keepEnd(end);
         },
         settled: () => {
           this.streams!.delete(opened);
           this.endIfDone();
         },
+        ended: (end) => this.calls().handOut("end", end),
+        failed: (call, error) => this.failUnobserved(call, error),
       },
     );
     (this.streams ??= new Set()).add(opened);
@@ -475,13 +469,12 @@ export class Run {
     return this.isStopped || (isDeleted && deletions.hasSince(this.message, this.deletedBefore));
   }
 
-  private noteReply(message: GrowingReply): void {
-    this.messages += 1;
+  private noteText(message: GrowingReply): void {
     const { usage, finishReason, model, suggestions, kind, final, placeholder } = message;
     if (kind !== undefined || final === false || placeholder === true) return;
     this.hasText = true;
     if ([usage, finishReason, model, suggestions].some((fact) => fact !== undefined))
-      this.noteEnd({
+      this.keepEnd({
         ...(usage && { usage }),
         ...(finishReason && { finishReason }),
         ...(suggestions && { suggestions }),
@@ -490,6 +483,7 @@ export class Run {
   }
 
   private settle(error: unknown, hasFailed: boolean): void {
+    if (!hasFailed && this.unobserved) return this.settle(this.unobserved.error, true);
     if (!hasFailed) this.accept();
     else if (this.isStopping && !this.isOver) {
       this.isCut = true;
@@ -519,7 +513,7 @@ export class Run {
   }
 
   private endIfDone(): void {
-    if (this.hasSettled && (this.streams === undefined || this.streams.size === 0)) this.end();
+    if (this.hasSettled && !this.streams?.size && this.handed?.areOpen !== true) this.end();
   }
 
   private end(): void {

@@ -26,7 +26,7 @@ export class Titles {
 
   /** @throws title_invalid if the title is empty or too long. */
   async set(to: Address, title: string): Promise<void> {
-    const text = title.trim();
+    const text = typeof title === "string" ? title.trim() : "";
     if (text === "" || text.length > maxTitle) throw channelsErrors.title_invalid();
     const key = keyOf(to.channel, to.session);
     this.waiting.delete(key);

@@ -1,6 +1,7 @@
 /** Keeps the files of messages, so that a message names them and carries no bytes. */
 import { isAbsolute, join, resolve } from "node:path";
 import type { Plugin, Scope } from "../../kernel/index.ts";
+import { observeCalls } from "../../lib/observed-promise.ts";
 import { mediaSchema } from "./config.ts";
 import type { MediaShape, MediaStore } from "./contract.ts";
 import { mediaErrors } from "./errors.ts";
@@ -75,7 +76,11 @@ export function media({
       on("channels:deletion-ended", (address) => upkeep.cleared(address));
       onConfig((next, before) => (next.path === before.path ? {} : { afterRestart: ["path"] }));
       onReady(() => upkeep.start());
-      return { media: service };
+      const names = ["put", "get", "list", "use", "share", "remove", "open"] as const;
+      const text = "a call of the media service has failed, and no code awaits it";
+      return {
+        media: observeCalls(service, names, (call, err) => log.error({ err, call }, text)),
+      };
     },
   };
 }

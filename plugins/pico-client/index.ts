@@ -1,5 +1,6 @@
 // Connects to the pico channel of another service, as a plugin.
 import type { Plugin } from "../../kernel/index.ts";
+import { observeCalls } from "../../lib/observed-promise.ts";
 import { Client } from "./client.ts";
 import { picoClientSchema } from "./config.ts";
 import type { PicoClientOptions, PicoClientShape } from "./service.ts";
@@ -57,7 +58,11 @@ export function picoClient(options: PicoClientOptions = {}): Plugin<PicoClientSh
         await client.applyConfig(scope.config());
         return () => client.close();
       });
-      return { picoLink: client.picoLink };
+      const text = "a call of the pico client has failed, and no code awaits it";
+      const picoLink = observeCalls(client.picoLink, ["send", "stop", "answer"], (call, err) =>
+        scope.log.error({ err, call }, text),
+      );
+      return { picoLink };
     },
   };
 }

@@ -22,12 +22,12 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
  * - the test kit, whose timeouts and network are real.
  */
 const own =
-  "kernel/(defaults|kernel)|lib/files/(lock|stamp|watch|write)|config/plugins/(limited|foreign)";
+  "kernel/(defaults|kernel)|lib/(observed-promise|files/(lock|stamp|watch|write))|config/plugins/(limited|foreign)";
 const kit =
   "testkit/(fault-line|fault-proxy|queue|client|rules/\\w+|conformance|open-resources|wire)";
 const http = "plugins/http/(connection-limits|responses|listeners|server)";
 const plugins =
-  "(plugins/(program/process|channels/(answer-stop|inbound|questions)|conversations/sqlite/store|" +
+  "(plugins/(program/process|channels/(answer-stop|handed-calls|inbound|questions)|conversations/sqlite/store|" +
   "redis/(call-queue|inspect)|" +
   "pico-server/(drain|shutdown|connection/web-socket))|lib/pico-link/connect)";
 const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);

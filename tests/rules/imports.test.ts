@@ -27,8 +27,8 @@ const packages: Readonly<Record<string, RegExp>> = {
   zod: new RegExp(
     "^plugins/((protocols/|dashboard/)?[^/]+/config|" +
       "dashboard/server/(request|auth/sign-in-keeper)|program/(protocol|tool-call)|media/file-id|" +
-      // The form of questions is checked where an application asks them.
-      "channels/question-schema)\\.ts$",
+      // The application is checked where its messages enter.
+      "channels/(question|message|step)-schema)\\.ts$",
   ),
   "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^lib\/files\//,
@@ -106,6 +106,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
     "program",
   ]),
   "lib/step-details.ts": new Set(["channels", "conversations"]),
+  "lib/observed-promise.ts": new Set(["channels", "media", "pico-client"]),
   "lib/steady-clock.ts": new Set(["conversations", "dashboard"]),
   "lib/pico-wire/index.ts": new Set([
     "conversations",
@@ -129,6 +130,8 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   "plugins/pico-server/http/post-in-session.ts": new Set(["protocols"]),
   "plugins/http/kit.ts": new Set(["media", "pico-server", "protocols"]),
   "plugins/channels/history.ts": new Set(["dashboard"]),
+  // Lines of programs and replies of hosts have one form.
+  "plugins/channels/step-schema.ts": new Set(["program"]),
   // Words of both plugins, which the contract of channels exports again.
   "plugins/conversations/messages.ts": new Set(["channels"]),
   "plugins/http/request-error.ts": new Set(["dashboard", "protocols"]),

@@ -76,6 +76,7 @@ describe("PendingMessages", () => {
       ...message(),
       accept: () => undefined,
       reply: () => Promise.reject(),
+      update: () => Promise.reject(),
       ask: () => {
         throw 0;
       },
