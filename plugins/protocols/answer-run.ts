@@ -21,22 +21,32 @@ import { maxTools } from "./tools.ts";
 /** Texts of one answer, in UTF-16 code units. A longer answer fails. */
 const maxAnswerLength = 16 * 1024 * 1024;
 
-/** The tools that the request of a client offers. */
-interface OfferedTools {
-  readonly names: ReadonlySet<string>;
-  /** Records the calls that the client must run. Returns them with ids for the client. */
-  issue(calls: readonly ToolCall[]): readonly ToolCall[];
+/** The names under which tool calls leave, and the tools that the request of a client offers. */
+interface CallNames {
+  readonly offered: ReadonlySet<string>;
+  /** Returns the id under which a call of the application leaves. */
+  name(messageId: string, call: ToolCall): string;
+  /** Records a call that the client must run. Returns it with its id for the client. */
+  issue(messageId: string, call: ToolCall): ToolCall;
 }
 
 /** Time without news after which an answer with open questions waits. */
 const quietMs = 300;
 
 export interface RunOptions {
-  readonly tools?: OfferedTools;
+  /** Without it, calls leave as the application names them, and none is for the client. */
+  readonly calls?: CallNames;
   /** Without it, the answer never waits. */
   readonly clock?: Pick<Clock, "setTimeout" | "clearTimeout">;
   /** Called when the first question opens, and when the last one is settled. */
   readonly onAsking?: (isAsking: boolean) => void;
+}
+
+/** A call of the application under the id with which it left. */
+interface NamedCall {
+  readonly messageId: string;
+  readonly id: string;
+  isDone: boolean;
 }
 
 /** One answer. Subscribe it to the session before the message is delivered. */
@@ -51,6 +61,8 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   /** Question -> what a reader that ended because of it has received. */
   private readonly marks = new Map<string, RunMark>();
   private readonly questions: RunMessage[] = [];
+  /** Id of the application -> the latest call of it that has left. */
+  private readonly latestCalls = new Map<string, NamedCall>();
   private quiet: unknown;
   private readonly followers = new Set<Follower>();
   private readonly onOver: (end: RunEnd) => void;
@@ -180,7 +192,8 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   private setQuestion(known: RunMessage, { content, question, inReplyTo }: OutboundMessage): void {
     if (!question || inReplyTo === undefined || question.durable !== undefined) return;
     if (!known.asked) this.questions.push(known);
-    const isBehind = ({ id }: ToolCall): boolean => id === question.toolCallId;
+    const named = this.latestCalls.get(question.toolCallId ?? "")?.id;
+    const isBehind = ({ id }: ToolCall): boolean => id === named;
     const call = this.messages.flatMap(({ calls }) => calls).findLast(isBehind);
     known.asked = { content: known.asked?.content ?? content, question, call };
   }
@@ -209,22 +222,38 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     const isForClient = (call: ToolCall): boolean =>
       call.for === "client" &&
       inReplyTo === this.requestId &&
-      this.options.tools?.names.has(call.name) === true &&
+      this.options.calls?.offered.has(call.name) === true &&
       !hasResult(call);
-    const clientCalls = toolCalls.filter(isForClient);
-    known.calls = toolCalls.filter((call) => !clientCalls.includes(call));
-    known.clientCalls = clientCalls;
+    known.clientCalls = toolCalls.filter(isForClient);
+    known.calls = toolCalls
+      .filter((call) => !isForClient(call))
+      .map((call) => ({ ...call, id: this.nameCall(known.id, call) }));
+  }
+
+  /** A later message may only add the result of a call. Otherwise it is another call. */
+  private nameCall(messageId: string, call: ToolCall): string {
+    const latest = this.latestCalls.get(call.id);
+    const isDone = hasResult(call);
+    const isSame = latest && (latest.messageId === messageId || (isDone && !latest.isDone));
+    if (isSame) {
+      latest.isDone ||= isDone;
+      return latest.id;
+    }
+    const id = this.options.calls?.name(messageId, call) ?? call.id;
+    this.latestCalls.set(call.id, { messageId, id, isDone });
+    return id;
   }
 
   /** The calls of a completed answer that the client must run. */
   private issueCalls({ outcome }: RunEnd): Pick<RunEnd, "calls"> {
-    const { tools } = this.options;
-    if (outcome !== "completed" || !tools) return {};
-    const calls = new Map<string, ToolCall>();
-    for (const { isRemoved, clientCalls } of this.messages)
-      for (const call of isRemoved ? [] : clientCalls) calls.set(call.id, call);
+    const { calls: names } = this.options;
+    if (outcome !== "completed" || !names) return {};
+    const calls = new Map<string, () => ToolCall>();
+    for (const { id, isRemoved, clientCalls } of this.messages)
+      for (const call of isRemoved ? [] : clientCalls)
+        calls.set(call.id, () => names.issue(id, call));
     if (calls.size === 0) return {};
-    return { calls: tools.issue([...calls.values()].slice(0, maxTools)) };
+    return { calls: [...calls.values()].slice(0, maxTools).map((issue) => issue()) };
   }
 
   private setText(message: RunMessage, text: string): void {

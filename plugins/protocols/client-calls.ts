@@ -1,4 +1,5 @@
-// Remembers the tool calls that clients must run, and matches the results that they send.
+// Names the tool calls that leave, and matches the results that clients send with them.
+import { hash } from "node:crypto";
 import { isObject } from "../../lib/util.ts";
 import type { Clock } from "../../kernel/index.ts";
 import type { Channels, PreviousTurn, ToolCall, ToolResult } from "../channels/index.ts";
@@ -6,27 +7,47 @@ import { refuse, type Refusal } from "./errors.ts";
 import { RecentMap } from "./recent-map.ts";
 
 /** Calls that are remembered, and for how long. Older ones are found in the conversation. */
-const maxIssued = 4_096;
+const maxIssued = 8_192;
 const keepMs = 24 * 3_600_000;
 /** Turns of the conversation that may contain a call. */
 const maxTurns = 100;
-const maxIdLength = 64;
-const renamedPattern = /~[0-9a-f]{8}$/;
+const digestLength = 24;
+const leftPattern = /^call_(?:([\w-]+)_)?([0-9a-f]{24})$/;
 
-/** A call that a client has received. */
+/** A call as it left. */
 interface IssuedCall {
   readonly session: string;
   /** The id that the application gave the call. */
   readonly id: string;
   readonly name: string;
+  /** True once the client was asked to run it. */
+  readonly isForClient: boolean;
 }
-type ToolNames = Pick<IssuedCall, "id" | "name">;
+type StoredCall = Omit<IssuedCall, "session">;
 
 interface ClientCallsOptions {
   readonly channels: Pick<Channels, "history">;
   readonly clock: Clock;
-  readonly newId: () => string;
 }
+
+/** One call of an answer. */
+interface CallPlace {
+  readonly session: string;
+  /** Id of the message that contains the call. */
+  readonly messageId: string;
+  /** Leads to the session, for clients that name none. */
+  readonly place: string | undefined;
+}
+
+/**
+ * Returns the random part of the id of a call. It is made of the id of its message, which is random
+ * and stored, so every process and every node makes the same one.
+ */
+const digestOf = (messageId: string, id: string): string =>
+  hash("sha256", `${messageId}\0${id}`, "hex").slice(0, digestLength);
+
+/** Returns the place that the id of a call contains. */
+export const placeOfCall = (id: string): string | undefined => leftPattern.exec(id)?.[1];
 
 export class ClientCalls {
   private readonly options: ClientCallsOptions;
@@ -38,20 +59,25 @@ export class ClientCalls {
     this.issued = new RecentMap({ max: maxIssued, keepMs, clock: options.clock });
   }
 
-  /** Records calls. An id that another call has used, or that is too long, is replaced. */
-  issue(session: string, calls: readonly ToolCall[]): readonly ToolCall[] {
-    return calls.map((call) => {
-      const id = this.toClientId(call.id);
-      this.issued.set(id, { session, id: call.id, name: call.name });
-      return { ...call, id };
-    });
+  /** Returns the id under which a call of the application leaves. Programs only number theirs. */
+  name({ session, messageId, place }: CallPlace, { id, name }: ToolCall): string {
+    const digest = digestOf(messageId, id);
+    const given = `call_${place === undefined ? "" : `${place}_`}${digest}`;
+    const isForClient = this.issued.get(given)?.isForClient === true;
+    this.issued.set(given, { session, id, name, isForClient });
+    return given;
   }
 
-  /** Returns the session whose answers asked for all these calls. */
-  sessionOf(results: readonly ToolResult[]): string | undefined {
-    const sessions = new Set(results.map(({ id }) => this.issued.get(id)?.session));
-    const [session] = sessions;
-    return sessions.size === 1 ? session : undefined;
+  /** Forgets the calls of a session whose conversation is deleted. */
+  clear(session: string): void {
+    this.issued.remove((call) => call.session === session);
+  }
+
+  /** Names a call that the client must run. */
+  issue(at: CallPlace, call: ToolCall): ToolCall {
+    const id = this.name(at, call);
+    this.issued.set(id, { session: at.session, id: call.id, name: call.name, isForClient: true });
+    return { ...call, id };
   }
 
   /**
@@ -60,26 +86,25 @@ export class ClientCalls {
    * @throws Refusal if no answer of the session has asked for one of them.
    */
   async resolve(session: string, results: readonly ToolResult[]): Promise<readonly ToolResult[]> {
-    const found = new Map<string, ToolNames>();
-    for (const { id } of results) {
-      const call = this.issued.get(id);
-      if (call?.session === session) found.set(id, call);
-    }
-    const isKnown = ({ id }: ToolResult): boolean => found.has(id);
-    const stored = results.every(isKnown) ? undefined : await this.readStored(session);
+    const find = await this.finder(
+      session,
+      results.map(({ id }) => id),
+    );
     return results.map((result) => {
-      const call = found.get(result.id) ?? stored?.get(result.id.replace(renamedPattern, ""));
-      if (!call) throw unknownCall(result.id);
+      const call = find(result.id);
+      if (!call?.isForClient) throw unknownCall(result.id);
       return { ...result, id: call.id, name: call.name };
     });
   }
 
   /** Gives the calls of earlier turns the ids of the application again. */
-  restore(session: string, turns: readonly PreviousTurn[]): readonly PreviousTurn[] {
-    const toId = (id: string): string => {
-      const call = this.issued.get(id);
-      return call?.session === session ? call.id : id;
-    };
+  async restore(session: string, turns: readonly PreviousTurn[]): Promise<readonly PreviousTurn[]> {
+    const ids = turns.flatMap(({ toolCalls = [], toolCallId = [] }) => [
+      ...toolCalls.map(({ id }) => id),
+      ...[toolCallId].flat(),
+    ]);
+    const find = await this.finder(session, ids);
+    const toId = (id: string): string => find(id)?.id ?? id;
     return turns.map((turn) => {
       const { toolCalls, toolCallId } = turn;
       return {
@@ -90,26 +115,38 @@ export class ClientCalls {
     });
   }
 
-  /** Reads the calls of the conversation, for results that arrive after a restart. */
-  private async readStored(session: string): Promise<ReadonlyMap<string, ToolNames>> {
-    const address = { channel: "pico", session };
-    const { items } = await this.options.channels.history(address, { limit: maxTurns });
-    const calls = items.flatMap(({ toolCalls = [] }) => toolCalls.flatMap(toNames));
-    return new Map(calls.map((call) => [call.id, call]));
+  /** Finds calls of a session. Those of an earlier process, or another node, are in the store. */
+  private async finder(
+    session: string,
+    ids: readonly string[],
+  ): Promise<(id: string) => StoredCall | undefined> {
+    const recent = (id: string): StoredCall | undefined => {
+      const call = this.issued.get(id);
+      return call?.session === session ? call : undefined;
+    };
+    const isStored = (id: string): boolean => leftPattern.test(id) && !this.issued.get(id);
+    const stored = ids.some(isStored) ? await this.readStored(session) : undefined;
+    return (id) => recent(id) ?? stored?.get(leftPattern.exec(id)?.[2] ?? "");
   }
 
-  private toClientId(id: string): string {
-    if (id === "" || id.length > maxIdLength) return `call_${this.options.newId()}`;
-    return this.issued.get(id) ? `${id}~${this.options.newId().slice(0, 8)}` : id;
+  /** Reads the calls of the conversation, for results that arrive after a restart. */
+  private async readStored(session: string): Promise<ReadonlyMap<string, StoredCall>> {
+    const address = { channel: "pico", session };
+    const { items } = await this.options.channels.history(address, { limit: maxTurns });
+    return new Map(
+      items.flatMap(({ id, toolCalls = [] }) =>
+        toolCalls.flatMap(toStored).map((call) => [digestOf(id, call.id), call] as const),
+      ),
+    );
   }
 }
 
-/** Reads a stored call, if it is one for the client. */
-function toNames(call: unknown): ToolNames[] {
-  if (!isObject(call) || call["for"] !== "client" || !isObject(call["function"])) return [];
+function toStored(call: unknown): StoredCall[] {
+  if (!isObject(call) || !isObject(call["function"])) return [];
   const { id } = call;
   const { name } = call["function"];
-  return typeof id === "string" && typeof name === "string" ? [{ id, name }] : [];
+  const isForClient = call["for"] === "client";
+  return typeof id === "string" && typeof name === "string" ? [{ id, name, isForClient }] : [];
 }
 
 const unknownCall = (id: string): Refusal =>

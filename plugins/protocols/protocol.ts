@@ -84,7 +84,7 @@ export interface Protocol<C extends CommonConfig = CommonConfig> {
   readonly runs: Runs;
   readonly newId: () => string;
   readonly channels: Pick<Channels, "can" | "history">;
-  /** The tool calls that clients must run. */
+  /** The tool calls that have left. */
   readonly calls: ClientCalls;
   /** Files of messages; undefined if messages carry images only. */
   readonly media: MediaFiles | undefined;
@@ -121,7 +121,7 @@ export async function startProtocol<C extends CommonConfig>(
   let isServing = false;
   const channel = picoServer.protocol(name);
   const newId = (): string => Buffer.from(random(16)).toString("hex");
-  const calls = new ClientCalls({ channels, clock, newId });
+  const calls = new ClientCalls({ channels, clock });
   const runs = new Runs({
     channel,
     clock,
@@ -133,7 +133,9 @@ export async function startProtocol<C extends CommonConfig>(
   });
   endWithToken(scope, name, runs);
   scope.on("channels:session-cleared", ({ channel, session }) => {
-    if (channel === "pico") runs.clear(session);
+    if (channel !== "pico") return;
+    runs.clear(session);
+    calls.clear(session);
   });
   scope.onConfig(async (next) => {
     await assertToken(next, tokens, options);

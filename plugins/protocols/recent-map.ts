@@ -29,6 +29,11 @@ export class RecentMap<V> {
     this.entries.renew(key, { value, until: clock.monotonic() + keepMs });
   }
 
+  /** Removes the entries that match. */
+  remove(matches: (value: V, key: string) => boolean): void {
+    for (const [key, { value }] of this.entries) if (matches(value, key)) this.entries.delete(key);
+  }
+
   values(): readonly V[] {
     const now = this.options.clock.monotonic();
     return [...this.entries.values()].flatMap(({ value, until }) => (now < until ? [value] : []));

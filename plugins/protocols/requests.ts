@@ -171,7 +171,7 @@ export async function prepareTurn(
   const { sender } = call.access;
   const turn = await storeFiles(protocol, { session, sender: sender.id, uploads }, given);
   const { toolResults } = turn;
-  const previous = calls.restore(session, turn.previous);
+  const previous = await calls.restore(session, turn.previous);
   const results = toolResults && (await calls.resolve(session, toolResults));
   return { ...turn, previous, ...(results && { toolResults: results }) };
 }
@@ -179,7 +179,7 @@ export async function prepareTurn(
 interface MessageOptions
   extends
     Pick<RunRequest, "session" | "id" | "settled">,
-    Partial<Pick<RunRequest, "isRepeatable" | "isExpendable">> {
+    Partial<Pick<RunRequest, "isRepeatable" | "isExpendable" | "place">> {
   readonly turn: Turn;
 }
 
@@ -187,14 +187,14 @@ interface MessageOptions
 export function startRun(
   { isOpen, runs }: Protocol,
   { request, access }: Call,
-  { session, id, turn, isRepeatable = true, isExpendable = false, settled }: MessageOptions,
+  { session, id, turn, isRepeatable = true, isExpendable = false, place, settled }: MessageOptions,
 ): KeptRun {
   if (!isOpen())
     throw refuse("not_running", "Doorward is starting or stopping.", {
       headers: { "Retry-After": "1" },
     });
   const { previous, metadata, left: _, ...fields } = turn;
-  const message = { session, id, isRepeatable, isExpendable, settled, ...fields };
+  const message = { session, id, isRepeatable, isExpendable, place, settled, ...fields };
   return runs.start({
     ...message,
     hops: readHops(request),

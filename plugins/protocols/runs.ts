@@ -21,8 +21,8 @@ interface RunsOptions {
   readonly clock: Clock;
   readonly after: (ms: number, run: () => void) => Release;
   readonly log: Log;
-  /** Records the tool calls that clients must run. */
-  readonly calls: Pick<ClientCalls, "issue">;
+  /** Names the tool calls that leave. */
+  readonly calls: Pick<ClientCalls, "name" | "issue">;
   readonly answerMs: () => number;
   readonly maxRequests: () => number;
 }
@@ -47,6 +47,8 @@ export interface RunRequest extends Pick<
   readonly isRepeatable: boolean;
   /** The answer is forgotten before others if too many are kept. */
   readonly isExpendable: boolean;
+  /** The part of the ids of tool calls that leads to the session. */
+  readonly place?: string | undefined;
   /** Called once the application has accepted or rejected the message. */
   readonly settled: () => void;
 }
@@ -210,7 +212,7 @@ export class Runs {
 
   private open(request: RunRequest, key: string, digest: string): KeptRun {
     const { channel, clock, after, answerMs, calls } = this.options;
-    const { session, id, sender, isRepeatable } = request;
+    const { session, id, sender, isRepeatable, place } = request;
     let cancelTimeout: Release | undefined;
     let unsubscribe: Release | undefined;
     const onOver = ({ error }: RunEnd): void => {
@@ -227,9 +229,10 @@ export class Runs {
       if (isAsking && !this.kept.has(key)) this.keep(key, run);
     };
     const run = new KeptRun(request, digest, onOver, {
-      tools: {
-        names: offeredNames(request),
-        issue: (issued) => calls.issue(session, issued),
+      calls: {
+        offered: offeredNames(request),
+        name: (messageId, call) => calls.name({ session, messageId, place }, call),
+        issue: (messageId, call) => calls.issue({ session, messageId, place }, call),
       },
       clock,
       onAsking,
@@ -250,7 +253,7 @@ export class Runs {
 
   private async deliver(request: RunRequest, run: KeptRun): Promise<void> {
     const { channel, clock, log } = this.options;
-    const { isRepeatable: _, isExpendable: __, settled, ...message } = request;
+    const { isRepeatable: _, isExpendable: __, place: ___, settled, ...message } = request;
     try {
       const status = await channel.deliver({ ...message, at: clock.now() }, { dedupe: true });
       if (status === "accepted") return run.accepted();

@@ -80,6 +80,9 @@ export function openai({
         missingToken: openaiErrors.OPENAI_TOKEN_MISSING,
       });
       const routes = new OpenaiRoutes(protocol);
+      scope.on("channels:session-cleared", ({ channel, session }) => {
+        if (channel === "pico") routes.clear(session);
+      });
       const form = { find: routes.find, explain: explainAddress, toErrorBody: toBody, refusals };
       protocol.serve(new ProtocolServer(protocol, form), mistakes);
       const { config, status } = protocol;

@@ -12,6 +12,11 @@ import type { ParsedResponseRequest } from "./responses-request.ts";
 type Status = "in_progress" | "completed" | "incomplete" | "failed";
 type Request = Pick<ParsedResponseRequest, "instructions" | "previousId" | "echo">;
 
+interface ResponseIds extends ChatIds {
+  /** The part of the id that the ids of the items have, too. */
+  readonly key: string;
+}
+
 /** One item of the output: thoughts, or a message. */
 interface Item {
   readonly kind: TextKind;
@@ -70,8 +75,8 @@ function toApprovalItem({ id, content, question, call }: RunQuestion): object {
 }
 
 /** The id of an item of the output. */
-const itemId = (prefix: string, ids: ChatIds, index: number): string =>
-  `${prefix}_${ids.id.slice("resp_".length)}_${index}`;
+const itemId = (prefix: string, { key }: ResponseIds, index: number): string =>
+  `${prefix}_${key}_${index}`;
 
 /** `length` and `content_filter` leave a response incomplete, and so does a stop. */
 function statusOf({ outcome, finishReason }: RunEnd): Status {
@@ -119,14 +124,14 @@ function toResponse(
 
 class ResponseSink implements TextSink {
   private readonly events: EventWriter;
-  private readonly ids: ChatIds;
+  private readonly ids: ResponseIds;
   private readonly request: Request;
   private readonly done: object[] = [];
   private item: Item | undefined;
   private hasMessage = false;
   private sequence = 0;
 
-  constructor(events: EventWriter, ids: ChatIds, request: Request) {
+  constructor(events: EventWriter, ids: ResponseIds, request: Request) {
     this.events = events;
     this.ids = ids;
     this.request = request;
@@ -233,7 +238,7 @@ const nameOf = ({ kind }: Item): string => (kind === "thought" ? "reasoning_text
 const extra = ({ kind }: Item): object => (kind === "thought" ? {} : { logprobs: [] });
 
 /** The two forms of a response. */
-export const createResponseFormat = (ids: ChatIds, request: Request): ResponseFormat => ({
+export const createResponseFormat = (ids: ResponseIds, request: Request): ResponseFormat => ({
   hasApprovals: true,
   whole({ text, thought }, end, questions = []) {
     const status = statusOf(end);

@@ -14,15 +14,17 @@ import {
 import type { Call, JsonReply, Route } from "../server.ts";
 import { productOf, toHeaderText } from "../session.ts";
 import { Chains, type Continuation } from "./chains.ts";
-import { createChatFormat, type ChatIds } from "./chat.ts";
+import { createChatFormat } from "./chat.ts";
 import type { OpenaiConfig } from "./config.ts";
 import { exchange, type ResponseFormat } from "./exchange.ts";
 import { findFileRoute } from "./files.ts";
+import { fromPlace, nameOfResponse, toCallPlace, toResponseId } from "./places.ts";
 import { assertModel, parseChatRequest, type ParsedRequest } from "./request.ts";
 import { createResponseFormat } from "./responses.ts";
 import { parseResponseRequest } from "./responses-request.ts";
 import { readIds, retryKeyOf, isRetry, type RequestIds } from "./session.ts";
 import { recogniseTask, replyToTask, type TaskKind } from "./tasks.ts";
+import { placeOfCall } from "../client-calls.ts";
 import { RecentMap } from "../recent-map.ts";
 import { EventWriter } from "../sse.ts";
 import { openEnd } from "../follower.ts";
@@ -35,15 +37,19 @@ interface EarlierRequest {
   readonly session: string;
 }
 
-/** A parsed request. `known`: the session of the response that it continues. */
+/** A parsed request. */
 interface ParsedOperation {
   readonly parsed: ParsedRequest;
-  readonly format: ResponseFormat;
-  readonly known?: string | undefined;
-  readonly responseId?: string;
+  /** @param key - 32 hexadecimal digits, which no other response has. */
+  readonly createFormat: (key: string, name: string) => ResponseFormat;
+  /** Id of the response that it continues. */
+  readonly previousId?: string | undefined;
   /** Answers to approvals, in place of a message. */
   readonly approvals?: readonly ClientAnswer[];
 }
+
+/** The rest of the id of a message is 32 hexadecimal digits. */
+const keyOfMessage = (id: string): string => id.replace(/^oa:/, "");
 
 const modelPath = /^\/v1\/models\/([^/]+)$/;
 
@@ -60,8 +66,8 @@ export class OpenaiRoutes {
   };
   /** Unix seconds. */
   private readonly startedAt: number;
-  /** Response -> name of its session. */
-  private readonly responses: RecentMap<string>;
+  /** Sessions that have had a response lately. */
+  private readonly answered: RecentMap<true>;
   /** Requests that a library may repeat on its own. */
   private readonly retries: RecentMap<EarlierRequest>;
   private readonly chains: Chains;
@@ -69,10 +75,15 @@ export class OpenaiRoutes {
   constructor(protocol: Protocol<OpenaiConfig>) {
     const { clock } = protocol;
     this.protocol = protocol;
-    this.responses = new RecentMap({ max: 1_000, keepMs: 3_600_000, clock });
+    this.answered = new RecentMap({ max: 1_000, keepMs: 3_600_000, clock });
     this.retries = new RecentMap({ max: 1_000, keepMs: 600_000, clock });
     this.chains = new Chains(clock);
     this.startedAt = Math.floor(clock.now() / 1_000);
+  }
+
+  /** The conversation of a session is deleted. */
+  clear(session: string): void {
+    this.answered.remove((_, key) => key === session);
   }
 
   readonly find = (path: string): Route | readonly Route[] | undefined => {
@@ -115,16 +126,18 @@ export class OpenaiRoutes {
     const { protocol } = this;
     const parse = (body: JsonObject): ParsedOperation => this.parse(path, body);
     return withBody(protocol, call, parse, async (operation, release, digest) => {
-      const { parsed, format, known, responseId, approvals = [] } = operation;
+      const { parsed, createFormat, approvals = [] } = operation;
+      const known = await this.findPrevious(call, operation.previousId);
       if (approvals.length > 0) {
         release();
-        return this.continueWith(call, operation, approvals);
+        return this.continueWith(call, operation, known, approvals);
       }
       const task = recogniseTask(call.request, parsed);
       if (task) this.tasks[task.kind] += 1;
       if (task && protocol.config().tasks === "local") {
         release();
-        return this.replyWith(call, operation, replyToTask(task, parsed.turn.content));
+        const name = `task-${protocol.newId()}`;
+        return this.replyWith(call, operation, name, replyToTask(task, parsed.turn.content));
       }
       // A task has a session of its own, so the conversation does not contain it.
       const name = task ? `task-${protocol.newId()}` : known;
@@ -138,10 +151,11 @@ export class OpenaiRoutes {
       const session = await sessionOf(protocol, call, ids.name, ids.param);
       if (ids.key !== undefined) this.retries.set(ids.key, { ids, session });
       const turn = await prepareTurn(protocol, call, session, parsed.turn);
-      if (responseId !== undefined) this.responses.set(responseId, ids.name);
+      this.answered.set(session, true);
       const { messageId: id, isRepeatable, key } = ids;
       const isExpendable = key !== undefined;
-      const message = { session, id, turn, isRepeatable, isExpendable, settled: release };
+      const place = toCallPlace(ids.name);
+      const message = { session, id, turn, isRepeatable, isExpendable, place, settled: release };
       const run = startRun(protocol, call, message);
       const headers = {
         "X-Doorward-Session": toHeaderText(ids.name),
@@ -150,6 +164,7 @@ export class OpenaiRoutes {
       };
       const { stream: isStreamed } = parsed;
       const { watcher } = chain ?? {};
+      const format = createFormat(keyOfMessage(id), ids.name);
       return exchange(protocol, call, { run, format, headers, isStreamed, session, watcher });
     });
   }
@@ -158,19 +173,21 @@ export class OpenaiRoutes {
   private async continueWith(
     call: Call,
     operation: ParsedOperation,
+    known: string | undefined,
     approvals: readonly ClientAnswer[],
   ): Promise<JsonReply | undefined> {
     const { protocol } = this;
-    const { parsed, format, known, responseId } = operation;
+    const { parsed, createFormat } = operation;
     const { user, stream: isStreamed } = parsed;
     const { name, param } = readIds(call.request, { user, newId: protocol.newId, known });
     const session = await sessionOf(protocol, call, name, param);
-    if (responseId !== undefined) this.responses.set(responseId, name);
+    this.answered.set(session, true);
     const ids = approvals.map(({ id }) => id);
     const { kept } = await answerQuestions(protocol, session, approvals, call.access);
     const headers = { "X-Doorward-Session": toHeaderText(name) };
-    if (!kept) return this.replyWith(call, operation, "This question is no longer open.");
+    if (!kept) return this.replyWith(call, operation, name, "This question is no longer open.");
     const from = kept.markOfLast(ids);
+    const format = createFormat(protocol.newId(), name);
     return exchange(protocol, call, { run: kept, format, headers, isStreamed, session, from });
   }
 
@@ -186,11 +203,10 @@ export class OpenaiRoutes {
     return { ...own, isRepeatable: true, key };
   }
 
-  /** The name of the session whose answer asked for the results of a request. */
-  private askedIn({ turn: { toolResults } }: ParsedRequest): string | undefined {
-    const { calls, config, name } = this.protocol;
-    const session = toolResults && calls.sessionOf(toolResults);
-    return config().sessions === "shared" ? session : session?.slice(name.length + 1);
+  /** The name of the session whose answer asked for the results of a request: their ids tell. */
+  private askedIn({ turn: { toolResults = [] } }: ParsedRequest): string | undefined {
+    const [place, ...others] = new Set(toolResults.map(({ id }) => placeOfCall(id)));
+    return place === undefined || others.length > 0 ? undefined : fromPlace(place);
   }
 
   private findChain(call: Call, { turn }: ParsedRequest, newName: string): Continuation {
@@ -201,39 +217,46 @@ export class OpenaiRoutes {
   }
 
   private parse(path: string, body: JsonObject): ParsedOperation {
+    const created = Math.floor(this.protocol.clock.now() / 1_000);
     if (path === "/v1/chat/completions") {
       const parsed = parseChatRequest(body, this.protocol);
-      const ids = this.newIds("chatcmpl-", parsed);
-      return { parsed, format: createChatFormat(ids, parsed.includeUsage) };
+      const ids = { id: `chatcmpl-${this.protocol.newId()}`, created, model: parsed.model };
+      return { parsed, createFormat: () => createChatFormat(ids, parsed.includeUsage) };
     }
     const parsed = parseResponseRequest(body, this.protocol);
-    const { previousId } = parsed;
-    const known = previousId === undefined ? undefined : this.findResponse(previousId);
-    const ids = this.newIds("resp_", parsed);
-    const format = createResponseFormat(ids, parsed);
-    return { parsed, format, known, responseId: ids.id, approvals: parsed.approvals };
+    const { previousId, approvals, model } = parsed;
+    const createFormat = (key: string, name: string): ResponseFormat =>
+      createResponseFormat({ id: toResponseId(key, name), key, created, model }, parsed);
+    return { parsed, createFormat, previousId, approvals };
   }
 
-  /** @returns The name of the session of an earlier response. */
-  private findResponse(id: string): string {
-    const name = this.responses.get(id);
-    if (name !== undefined) return name;
-    const message = "There is no response of this id, or it is older than an hour.";
-    throw refuse("previous_response_not_found", message, { param: "previous_response_id" });
+  /** @returns The name of the session of an earlier response, which its id tells. */
+  private async findPrevious(call: Call, id: string | undefined): Promise<string | undefined> {
+    if (id === undefined) return undefined;
+    const param = "previous_response_id";
+    const name = nameOfResponse(id);
+    const session =
+      name === undefined ? undefined : await sessionOf(this.protocol, call, name, param);
+    if (session !== undefined && (await this.hasAnswered(session))) return name;
+    const message = "There is no response of this id, or it is no longer kept.";
+    throw refuse("previous_response_not_found", message, { param });
   }
 
-  private newIds(prefix: string, { model }: Pick<ParsedRequest, "model">): ChatIds {
-    const { clock, newId } = this.protocol;
-    const created = Math.floor(clock.now() / 1_000);
-    return { id: prefix + newId(), created, model };
+  private async hasAnswered(session: string): Promise<boolean> {
+    if (this.answered.get(session)) return true;
+    const address = { channel: "pico", session };
+    const { items } = await this.protocol.channels.history(address, { limit: 1 });
+    return items.length > 0;
   }
 
   /** Sends a reply that no application wrote. */
   private replyWith(
     call: Call,
-    { parsed, format }: ParsedOperation,
+    { parsed, createFormat }: ParsedOperation,
+    name: string,
     text: string,
   ): JsonReply | undefined {
+    const format = createFormat(this.protocol.newId(), name);
     if (!parsed.stream) return { value: format.whole({ text, thought: "" }, openEnd) };
     const sink = format.stream(new EventWriter(this.protocol, call));
     sink.text(text);

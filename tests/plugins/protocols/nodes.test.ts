@@ -114,6 +114,45 @@ const agBody = (id = "q1", content = "hi") => ({
   forwardedProps: {},
 });
 
+describe.skipIf(!hasRedis)("ids that another node has issued", () => {
+  const call = { id: "call_1", name: "weather", arguments: "{}", for: "client" } as const;
+  const tools = [{ type: "function", function: { name: "weather", parameters: {} } }];
+  const asked: string[] = [];
+  const app: App = async ({ toolResults, session, reply }) => {
+    if (toolResults) asked.push(`${session} ${toolResults[0]!.id}`);
+    else await reply({ content: "", kind: "tool_calls", toolCalls: [call] });
+  };
+  const plain = { "X-Doorward-Session": "" };
+
+  test("lead results and next responses to their conversation", async () => {
+    const [a, b] = await startTwo(app);
+    const body = { tools };
+    const calls: { id: string; session: string }[] = [];
+    for (const node of [a, b]) {
+      const response = await chat(node, body, { headers: plain });
+      const [, id = ""] = /"id":"(call_[\w-]+)"/.exec(await response.text()) ?? [];
+      calls.push({ id, session: response.headers.get("x-doorward-session")! });
+    }
+    for (const [node, { id }] of [
+      [b, calls[0]!],
+      [a, calls[1]!],
+    ] as const) {
+      const messages = [
+        { role: "user", content: "hi" },
+        { role: "tool", tool_call_id: id, content: "sunny" },
+      ];
+      expect((await chat(node, { messages }, { headers: plain })).status).toBe(200);
+    }
+    expect(asked).toEqual(calls.map(({ session: name }) => `${name} call_1`));
+    const first = await post(a, "/v1/responses", { model: "doorward", input: "hi" });
+    const { id } = (await first.json()) as { id: string };
+    const next = { model: "doorward", input: "and?", previous_response_id: id };
+    const second = await post(b, "/v1/responses", next);
+    const names = [first, second].map(({ headers }) => headers.get("x-doorward-session"));
+    expect(names[1]).toBe(names[0]);
+  });
+});
+
 describe.skipIf(!hasRedis)("a session of another node", () => {
   test("answers a chat completion with its text and usage", async () => {
     const [, b] = await startTwo(grow);

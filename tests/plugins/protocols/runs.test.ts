@@ -1,6 +1,7 @@
 // Tests how the answers of a session are stopped and cleared.
 import { expect, describe, test } from "vitest";
 import { createCapturedLog, createStoppedClock } from "../../../kernel/testing.ts";
+import { ClientCalls } from "../../../plugins/protocols/client-calls.ts";
 import { Runs } from "../../../plugins/protocols/runs.ts";
 import type { PicoProtocol } from "../../../plugins/pico-server/index.ts";
 
@@ -14,7 +15,10 @@ function createRuns(stop: PicoProtocol["stop"] = async () => []) {
   } as unknown as PicoProtocol;
   const options = {
     after: () => () => undefined,
-    calls: { issue: () => [] },
+    calls: new ClientCalls({
+      channels: { history: async () => ({ items: [] }) },
+      clock: createStoppedClock(),
+    }),
     answerMs: () => 60_000,
     maxRequests: () => 10,
   };

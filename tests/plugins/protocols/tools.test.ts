@@ -328,10 +328,12 @@ describe("conversation", () => {
     };
     await using before = await startProtocols({ home });
     before.state.handler = ask(call);
-    await send(before, [user]);
+    const first = await send(before, [user]);
+    const { message } = choiceOf({ text: JSON.stringify(first) });
+    const [{ id }] = message["tool_calls"] as [{ id: string }];
     await before.kernel.stop();
     await using after = await startProtocols({ home });
-    const result = { role: "tool", tool_call_id: "c1", content: "sunny" };
+    const result = { role: "tool", tool_call_id: id, content: "sunny" };
     await send(after, [user, result]);
     const { items } = await after.channels.history({ channel: "pico", session: "openai/kept" });
     expect(items.map(({ role, kind }) => kind ?? role)).toEqual([

@@ -94,7 +94,10 @@ describe.skipIf(!isInstalled)("questions in AG-UI", () => {
     const agent = start();
     const { events } = await send(agent);
     const [interrupt] = outcomeOf(events).interrupts;
-    expect(interrupt).toMatchObject({ reason: "tool_call", toolCallId: "call_1" });
+    const shown = events.find(({ type }) => type === "TOOL_CALL_START");
+    const { toolCallId } = shown as unknown as { readonly toolCallId: string };
+    expect(toolCallId).toMatch(/^call_[0-9a-f]{24}$/);
+    expect(interrupt).toMatchObject({ reason: "tool_call", toolCallId });
     const resumed = await run(agent, resolved(interrupt!.id, { approved: true }));
     expect(resumed.failure).toBeUndefined();
     expect(textOf(agent, "tool")).toBe("removed");
