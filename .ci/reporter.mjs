@@ -1,7 +1,8 @@
 // A Vitest reporter for .ci/run. It writes these files to the directory $RESULTS:
 // - `counts`: "PASSED FAILED SOUND"; SOUND counts the passed tests of files without a failure.
-// - `notes`, for the end of the log: failed tests with their errors, tests that passed at the
+// - `notes`, for the end of the log: failed tests with their errors, tests that passed only at the
 //   second attempt, and the files that an aborted run did not finish.
+// - `repeated`: the number of tests that passed only at the second attempt.
 // - `skipped`: the files with skipped tests.
 // - `pattern`: a regular expression for the names of the skipped tests.
 // - `again`, at the end of the run: the files with a failure. Missing if a failure belongs to no file.
@@ -78,11 +79,15 @@ export default class Results {
   #write() {
     const notes = [
       ...this.#failures.map(([name, ...rest]) => [`FAILED: ${name}`, ...rest]),
-      ...this.#retried.map(([name, ...rest]) => [`passed in the second attempt: ${name}`, ...rest]),
+      ...this.#retried.map(([name, ...rest]) => [
+        `DEFECT, needed a second attempt: ${name}`,
+        ...rest,
+      ]),
       ...[...this.#open].map((name) => [`not finished: ${name}`]),
     ];
     const passed = [...this.#passed.values()].reduce((sum, more) => sum + more, 0);
     const sound = [...this.#bad].reduce((sum, file) => sum - (this.#passed.get(file) ?? 0), passed);
+    writeFileSync(path.join(folder, "repeated"), `${this.#retried.length}\n`);
     writeFileSync(path.join(folder, "skipped"), linesOf(this.#skipped));
     writeFileSync(path.join(folder, "pattern"), patternOf(this.#skippedNames));
     writeFileSync(path.join(folder, "counts"), `${passed} ${this.#failures.length} ${sound}\n`);

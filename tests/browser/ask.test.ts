@@ -87,9 +87,9 @@ describe("The page of a question", () => {
     await other.getByText("Another answer came first.").waitFor();
     await other.getByText(/^Deny · by owner/).waitFor();
     await other.reload();
-    expect(await other.getByRole("button", { name: "Allow" }).count()).toBe(0);
+    await expect.poll(() => other.getByRole("button", { name: "Allow" }).count()).toBe(0);
     const later = await open(signedIn, "/overview");
-    expect(await later.getByText("Waiting for you").count()).toBe(0);
+    await expect.poll(() => later.getByText("Waiting for you").count()).toBe(0);
     for (const page of [overview, other, later]) await page.close();
   });
 
@@ -105,10 +105,10 @@ describe("The page of a question", () => {
     const extras = page.getByLabel("extras");
     const note = (await extras.getAttribute("aria-describedby"))!;
     const problem = page.locator(`[id="${note}"]`);
-    expect(await problem.textContent()).toBe("Expected at most 1 item");
-    expect(await page.getByLabel("city").inputValue()).toBe("Oslo");
-    expect(await page.getByLabel("nights").inputValue()).toBe("4");
-    expect(await page.getByLabel("class").inputValue()).toBe("");
+    await expect.poll(() => problem.textContent()).toBe("Expected at most 1 item");
+    await expect.poll(() => page.getByLabel("city").inputValue()).toBe("Oslo");
+    await expect.poll(() => page.getByLabel("nights").inputValue()).toBe("4");
+    await expect.poll(() => page.getByLabel("class").inputValue()).toBe("");
     await extras.selectOption(["Late check-out"]);
     await page.getByRole("button", { name: "Send the answer" }).click();
     await page.getByText(/^Answered · by owner/).waitFor();
@@ -177,11 +177,13 @@ describe("The page of a question", () => {
     const page = await open(signedIn, await pathIn(session));
     await page.getByRole("heading", { name: "Keep ⟨U+202E⟩everything" }).waitFor();
     const card = page.locator(".card");
-    expect(await card.locator("pre").textContent()).toContain('"path": "/home"');
+    await expect.poll(() => card.locator("pre").textContent()).toContain('"path": "/home"');
     expect(await page.title()).toContain("Keep ⟨U+202E⟩everything");
     await card.getByText("Nothing⟨U+200B⟩ is deleted.").waitFor();
     await card.getByText("This folder").waitFor();
-    expect(await page.getByRole("button", { name: "Always allow" }).isVisible()).toBe(false);
+    await expect
+      .poll(() => page.getByRole("button", { name: "Always allow" }).isVisible())
+      .toBe(false);
     await expectAccessible(page);
     await card.getByText("Lasting answers").click();
     await page.getByRole("button", { name: "Always allow" }).dblclick();
@@ -271,7 +273,9 @@ describe("The page of a question", () => {
     await page.emulateMedia({ colorScheme: "dark" });
     await page.goto(url(path));
     await page.getByRole("button", { name: "Allow" }).waitFor();
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThan(391);
+    await expect
+      .poll(() => page.evaluate(() => document.documentElement.scrollWidth))
+      .toBeLessThan(391);
     await expectAccessible(page);
     await page.screenshot({ path: process.env["ASK_SHOT"] ?? "/dev/null", type: "png" });
     await page.close();

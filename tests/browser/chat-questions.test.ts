@@ -33,7 +33,7 @@ describe("The card of an approval", () => {
         .getByText(/Deny · owner · dashboard · after \d+ s/)
         .waitFor();
       await page.locator(".prose").getByText("Kept.").waitFor();
-      expect(await card(page).count()).toBe(0);
+      await expect.poll(() => card(page).count()).toBe(0);
     }
     expect(sent()).toBe(1);
     await expect.poll(() => first.title()).not.toMatch(/^\(/);
@@ -41,7 +41,7 @@ describe("The card of an approval", () => {
     await folded(second)
       .getByText(/Deny · owner · dashboard/)
       .waitFor();
-    expect(await second.getByRole("button", { name: "Allow" }).count()).toBe(0);
+    await expect.poll(() => second.getByRole("button", { name: "Allow" }).count()).toBe(0);
     for (const page of [first, second]) await page.close();
   });
 
@@ -120,12 +120,14 @@ describe("The card of a question", () => {
     );
     await card(page).locator("pre").getByText("rm -r ⟨U+202E⟩build").waitFor();
     await card(page).getByRole("heading", { name: "Clean⟨U+200B⟩ up" }).waitFor();
-    expect(await card(page).getByText("Allow rm in this session").count()).toBe(0);
+    await expect.poll(() => card(page).getByText("Allow rm in this session").count()).toBe(0);
     await expectAccessible(page);
     await page.screenshot({ path: process.env["CARD_SHOT"] ?? "/dev/null", type: "png" });
     await page.getByRole("heading", { name: "Clean" }).click();
     await page.keyboard.press("q");
-    expect(await card(page).evaluate((one) => one === document.activeElement)).toBe(true);
+    await expect
+      .poll(() => card(page).evaluate((one) => one === document.activeElement))
+      .toBe(true);
     await page.getByRole("button", { name: "More answers" }).click();
     await page.getByRole("menuitem", { name: "Allow rm in this session" }).click();
     await folded(page)
@@ -176,7 +178,9 @@ describe("The card of a question", () => {
     await expect.poll(() => card(page).count()).toBe(3);
     await page.setViewportSize({ width: 390, height: 844 });
     await page.emulateMedia({ colorScheme: "dark" });
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThan(391);
+    await expect
+      .poll(() => page.evaluate(() => document.documentElement.scrollWidth))
+      .toBeLessThan(391);
     await expectAccessible(page);
     await page.screenshot({ path: process.env["CARDS_SHOT"] ?? "/dev/null", type: "png" });
     await page.getByLabel("Two steps").check();
@@ -192,7 +196,7 @@ describe("The card of a question", () => {
       .getByText(/Answered · owner/)
       .waitFor();
     const link = page.getByRole("link", { name: "Open example.org" });
-    expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
+    await expect.poll(() => link.getAttribute("rel")).toBe("noopener noreferrer");
     await page.getByRole("button", { name: "Don’t open" }).click();
     await expect.poll(() => folded(page).count()).toBe(3);
     await page.close();

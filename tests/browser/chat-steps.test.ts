@@ -18,21 +18,25 @@ describe("Steps with details", () => {
     await page.emulateMedia({ reducedMotion: "reduce" });
     await page.setViewportSize({ width: 1280, height: 900 });
     await write(page, "Change it");
-    await page.getByText("The greeting is changed.").waitFor();
+    await page.getByRole("article").getByText("The greeting is changed.").waitFor();
     for (let visit = 1; visit <= 2; visit++) {
       const plan = page.getByRole("region", { name: "Plan" });
       await plan.getByText("Done").nth(1).waitFor();
       await shoot(page, `plan-${visit}`);
-      expect(await plan.locator("li").count()).toBe(2);
+      await expect.poll(() => plan.locator("li").count()).toBe(2);
       await page.locator(".steps > summary").click();
       for (const call of ["edit", "run"])
         await page.locator(".steps .items > details > summary", { hasText: call }).click();
       const diff = page.locator(".diff");
-      expect(await diff.locator(".added").allTextContents()).toEqual(["+     return 'good day'"]);
-      expect(await diff.locator(".removed").allTextContents()).toEqual(["-     return 'hello'"]);
+      await expect
+        .poll(() => diff.locator(".added").allTextContents())
+        .toEqual(["+     return 'good day'"]);
+      await expect
+        .poll(() => diff.locator(".removed").allTextContents())
+        .toEqual(["-     return 'hello'"]);
       await diff.getByText("unchanged lines").waitFor();
       const terminal = page.getByRole("group", { name: "Terminal" });
-      expect(await terminal.textContent()).toBe("$ pytest\n1 passed in 0.01 s");
+      await expect.poll(() => terminal.textContent()).toBe("$ pytest\n1 passed in 0.01 s");
       await page.getByText("Exit code 0").waitFor();
       await expectAccessible(page);
       await shoot(page, `light-1280-${visit}`);

@@ -38,7 +38,7 @@ describe("Chat page", () => {
       await page.getByText("echo: hello <b>there</b>", { exact: true }).waitFor();
       await page.getByText("Sent", { exact: true }).waitFor();
       await mine(page).getByText("hello <b>there</b>", { exact: true }).waitFor();
-      expect(await field(page).inputValue()).toBe("");
+      await expect.poll(() => field(page).inputValue()).toBe("");
       expect(dashboard.site.channel.dialled.at(-1)).toContain(
         "session_id=kitchen&pico_ext=1&pico_can=append%2Cquestions%2Cstop%2Cturns",
       );
@@ -67,19 +67,19 @@ describe("Chat page", () => {
       say("message.update", { message_id: "a", request_id: "r", content: text + code });
       await page.getByRole("group", { name: "Code, python" }).getByText("print(1)").waitFor();
       await page.locator("pre .hljs-keyword").getByText("import").waitFor();
-      expect(await heading.getAttribute("data-first")).toBe("");
+      await expect.poll(() => heading.getAttribute("data-first")).toBe("");
       const whole = `${text}${code}\`\`\`\n\nThe end.`;
       say("message.update", { message_id: "a", request_id: "r", content: whole, final: true });
       await page.getByText("The end.", { exact: true }).waitFor();
       const prose = page.locator(".prose");
-      expect(await prose.locator("img, script, a[href^='javascript']").count()).toBe(0);
+      await expect.poll(() => prose.locator("img, script, a[href^='javascript']").count()).toBe(0);
       await prose.getByText("<img src=x onerror=alert(1)>").waitFor();
-      expect(await prose.getByRole("link", { name: "picture" }).getAttribute("rel")).toBe(
-        "noopener noreferrer",
-      );
-      expect(await page.evaluate(() => (globalThis as unknown as { seen: string[] }).seen)).toEqual(
-        [],
-      );
+      await expect
+        .poll(() => prose.getByRole("link", { name: "picture" }).getAttribute("rel"))
+        .toBe("noopener noreferrer");
+      await expect
+        .poll(() => page.evaluate(() => (globalThis as unknown as { seen: string[] }).seen))
+        .toEqual([]);
     });
   });
 
@@ -115,7 +115,7 @@ describe("Chat page", () => {
       const width = () =>
         page.getByAltText("sun.png").evaluate((image: HTMLImageElement) => image.naturalWidth);
       await expect.poll(width).toBe(1);
-      expect(await page.locator('a[href^="javascript"]').count()).toBe(0);
+      await expect.poll(() => page.locator('a[href^="javascript"]').count()).toBe(0);
       say("error", { code: "busy", message: "The application is busy." });
       await page.getByText("The application is busy.", { exact: true }).waitFor();
     });
@@ -138,7 +138,7 @@ describe("Chat page", () => {
       say("answer.end", { request_id: "q", outcome: "stopped", finish_reason: "stopped" });
       await page.getByRole("button", { name: "Send", exact: true }).waitFor();
       await page.getByText("Stopped", { exact: true }).waitFor();
-      expect(await field(page).inputValue()).toBe("");
+      await expect.poll(() => field(page).inputValue()).toBe("");
     });
   });
 
@@ -158,7 +158,7 @@ describe("Chat page", () => {
       await inspector.getByText("Delivered", { exact: true }).waitFor();
       await inspector.getByText("4.32 s", { exact: true }).waitFor();
       const log = inspector.getByRole("link", { name: "Show in activity" });
-      expect(await log.getAttribute("href")).toMatch(/\/activity\?q=request%3A/);
+      await expect.poll(() => log.getAttribute("href")).toMatch(/\/activity\?q=request%3A/);
       await inspector.getByRole("radio", { name: "Raw frames" }).click();
       await inspector.getByText("message.send", { exact: true }).click();
       await inspector.getByText('"look"').waitFor();
@@ -183,7 +183,7 @@ describe("Chat page", () => {
         .poll(() => dashboard.site.channel.dialled.at(-1))
         .toMatch(/resume=e1%3A\d+&conn=conn$/);
       await connected(page);
-      expect(await page.getByText("echo: one", { exact: true }).count()).toBe(1);
+      await expect.poll(() => page.getByText("echo: one", { exact: true }).count()).toBe(1);
     });
   });
 
@@ -199,7 +199,9 @@ describe("Chat page", () => {
       release();
       await page.getByText("Sent", { exact: true }).waitFor();
       await page.getByText("echo: later", { exact: true }).waitFor();
-      expect(await page.getByText("Waiting for connection…", { exact: true }).count()).toBe(0);
+      await expect
+        .poll(() => page.getByText("Waiting for connection…", { exact: true }).count())
+        .toBe(0);
     });
   });
 
@@ -263,7 +265,7 @@ describe("Chat page", () => {
       await dialog.getByRole("button", { name: "Sign in" }).click();
       await connected(page);
       site.answer = answer;
-      expect(await field(page).inputValue()).toBe("not sent yet");
+      await expect.poll(() => field(page).inputValue()).toBe("not sent yet");
       await field(page).focus();
       await page.keyboard.press("Enter");
       await page.getByText("echo: not sent yet", { exact: true }).waitFor();
@@ -314,21 +316,23 @@ describe("Chat page", () => {
       await page.getByRole("button", { name: "Edit and send again" }).click();
       await page.getByText("Editing a message. Its earlier version is kept.").waitFor();
       await page.keyboard.press("Escape");
-      expect(await field(page).inputValue()).toBe("not sent yet");
+      await expect.poll(() => field(page).inputValue()).toBe("not sent yet");
       await field(page).fill("");
       await page.keyboard.press("ArrowUp");
-      expect(await field(page).inputValue()).toBe("frist");
+      await expect.poll(() => field(page).inputValue()).toBe("frist");
       await write(page, "first");
       await echo("first").waitFor();
       expect(sent()?.payload).toEqual({ content: "first", replaces: id });
-      expect(await echo("frist").count()).toBe(0);
+      await expect.poll(() => echo("frist").count()).toBe(0);
       const versions = page.getByRole("group", { name: "Versions" });
       await versions.getByText("2 / 2").waitFor();
       const earlier = versions.getByRole("button", { name: "Earlier version" });
       await earlier.click();
       await echo("frist").waitFor();
       await versions.getByText("1 / 2").waitFor();
-      expect(await earlier.evaluate((button) => button === document.activeElement)).toBe(true);
+      await expect
+        .poll(() => earlier.evaluate((button) => button === document.activeElement))
+        .toBe(true);
       await page.getByText("This is an earlier version.").waitFor();
       await page.getByRole("button", { name: "Show newest" }).click();
       await echo("first").waitFor();

@@ -22,14 +22,13 @@ describe("Doctor page", () => {
     await dashboard.openLive("/doctor", async (page) => {
       await page.getByRole("heading", { name: "1 problem and 1 warning" }).waitFor();
       await page.getByText("5 checks: 3 passed · last run just now").waitFor();
-      expect(await page.locator(".finding h2").allTextContents()).toEqual([
-        "Problem: Files that other users can read",
-        "Warning: Weak token",
-      ]);
+      await expect
+        .poll(() => page.locator(".finding h2").allTextContents())
+        .toEqual(["Problem: Files that other users can read", "Warning: Weak token"]);
       await page.getByText("chmod 600 ~/.service/.security.yml", { exact: true }).waitFor();
-      expect(await page.locator(".finding").getByRole("button").count()).toBe(2);
+      await expect.poll(() => page.locator(".finding").getByRole("button").count()).toBe(2);
 
-      expect(await page.locator(".checks details[open]").count()).toBe(0);
+      await expect.poll(() => page.locator(".checks details[open]").count()).toBe(0);
       await page.getByText("3 passed", { exact: true }).click();
       await page.locator(".checks code").getByText("Bearer <token>", { exact: true }).waitFor();
     });
@@ -43,7 +42,7 @@ describe("Doctor page", () => {
       await page.getByRole("heading", { name: "Everything is fine" }).waitFor();
       await page.getByText("1 check: 1 passed").waitFor();
       await page.getByText("Right.").waitFor();
-      expect(await page.locator(".finding").count()).toBe(0);
+      await expect.poll(() => page.locator(".finding").count()).toBe(0);
       await page.getByText("The checks have finished").waitFor();
     });
   });

@@ -21,7 +21,9 @@ describe.each(paths)("%s", (path) => {
         for (const width of widths) {
           await page.setViewportSize({ width, height: 800 });
           await expectAccessible(page);
-          expect([width, await hasSidewaysScrolling(page)]).toEqual([width, false]);
+          await expect
+            .poll(async () => [width, await hasSidewaysScrolling(page)])
+            .toEqual([width, false]);
         }
       }
     });
@@ -31,9 +33,11 @@ describe.each(paths)("%s", (path) => {
     const narrow = { width: 390, height: 800 };
     await dashboard.open(path, { forcedColors: "active", viewport: narrow }, async (page) => {
       for (const button of await page.locator(".button:visible").all())
-        expect(await button.evaluate((it) => getComputedStyle(it).borderTopWidth)).not.toBe("0px");
+        await expect
+          .poll(() => button.evaluate((it) => getComputedStyle(it).borderTopWidth))
+          .not.toBe("0px");
       await page.evaluate(() => document.documentElement.setAttribute("dir", "rtl"));
-      expect(await hasSidewaysScrolling(page)).toBe(false);
+      await expect.poll(() => hasSidewaysScrolling(page)).toBe(false);
     });
   });
 });
@@ -69,7 +73,9 @@ describe("keyboard", () => {
         .toBe("a-generated-token-1");
       await page.locator(`[name="keep"][value="true"]`).focus();
       await page.keyboard.press("ArrowDown");
-      expect(await page.getByLabel("Your token", { exact: true }).isVisible()).toBe(true);
+      await expect
+        .poll(() => page.getByLabel("Your token", { exact: true }).isVisible())
+        .toBe(true);
     });
   });
 });

@@ -172,7 +172,7 @@ describe("Files in the chat", () => {
     await page.getByRole("button", { name: "Don't send yet" }).click();
     await page.getByRole("button", { name: "Cancel upload of large.bin" }).click();
     await chip(page, "large.bin").waitFor({ state: "detached" });
-    expect(await field(page).inputValue()).toBe("wait for it");
+    await expect.poll(() => field(page).inputValue()).toBe("wait for it");
     await expect.poll(() => storedNames(page, "cancel")).toEqual([]);
     await page.close();
   });
@@ -193,12 +193,12 @@ describe("Files in the chat", () => {
     await expect.poll(() => field(page).inputValue()).toBe("not sent yet");
     await slow.end();
     await expect.poll(() => storedNames(page, "edit")).toEqual(["slow.bin"]);
-    expect(await field(page).inputValue()).toBe("not sent yet");
+    await expect.poll(() => field(page).inputValue()).toBe("not sent yet");
     await field(page).fill("last");
     await send(page);
     const own = page.locator(".msg.mine .bubble");
     await own.getByText("last", { exact: true }).waitFor();
-    expect(await own.allTextContents()).toEqual(["first", "last"]);
+    await expect.poll(() => own.allTextContents()).toEqual(["first", "last"]);
     await page.close();
   });
 
@@ -237,7 +237,7 @@ describe("Files in the chat", () => {
       element.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
     }, text);
     await page.getByRole("button", { name: "Attach as file" }).click();
-    expect(await field(page).inputValue()).toBe("What is this?");
+    await expect.poll(() => field(page).inputValue()).toBe("What is this?");
     await chip(page, "pasted.txt").waitFor();
     await send(page);
     const own = page.locator(".msg.mine");

@@ -28,7 +28,7 @@ describe("Forms without JavaScript", () => {
 
   test("submits a sign-in link with one button", async () => {
     await withPage("/sign-in-link", plain, async (page) => {
-      expect(await page.locator("input:visible").count()).toBe(0);
+      await expect.poll(() => page.locator("input:visible").count()).toBe(0);
       await Promise.all([
         page.waitForNavigation(),
         page.getByRole("button", { name: "Sign in" }).click(),
@@ -47,7 +47,7 @@ describe("Forms without JavaScript", () => {
 
   test("submits a custom token if it is selected", async () => {
     await withPage("/setup-page", plain, async (page) => {
-      expect(await page.isVisible("#token")).toBe(false);
+      await expect.poll(() => page.isVisible("#token")).toBe(false);
       await page.fill("#code", "the code");
       await page.check("#own");
       await page.fill("#token", "correct horse");
@@ -60,8 +60,8 @@ describe("Forms without JavaScript", () => {
 
   test("asks for the code even with a setup cookie", async () => {
     await withPage("/setup-cookie", plain, async (page) => {
-      expect(await page.isVisible("#code")).toBe(true);
-      expect(await page.getByLabel("Your generated token").isVisible()).toBe(false);
+      await expect.poll(() => page.isVisible("#code")).toBe(true);
+      await expect.poll(() => page.getByLabel("Your generated token").isVisible()).toBe(false);
     });
   });
 
@@ -80,10 +80,12 @@ describe("Forms without JavaScript", () => {
       const buttons = await page.getByRole("button").all();
       const names = buttons.map((button) => button.getAttribute("aria-label"));
       expect(await Promise.all(names)).toEqual(["Sign out"]);
-      expect(await page.textContent("noscript")).toContain("channels.pico.enabled");
+      await expect.poll(() => page.textContent("noscript")).toContain("channels.pico.enabled");
     });
     await withPage("/clients", plain, async (page) => {
-      expect(await page.locator("pre:visible").first().textContent()).toContain("new WebSocket");
+      await expect
+        .poll(() => page.locator("pre:visible").first().textContent())
+        .toContain("new WebSocket");
     });
   });
 });
@@ -93,24 +95,24 @@ describe("Forms with JavaScript", () => {
     await withPage("/sign-in", {}, async (page) => {
       await page.fill("#token", "secret");
       await page.getByRole("button", { name: /launcher token$/ }).click();
-      expect(await page.getAttribute("#token", "type")).toBe("text");
-      expect(await page.getAttribute(".reveal", "aria-pressed")).toBe("true");
+      await expect.poll(() => page.getAttribute("#token", "type")).toBe("text");
+      await expect.poll(() => page.getAttribute(".reveal", "aria-pressed")).toBe("true");
       await page.getByRole("button", { name: /launcher token$/ }).click();
-      expect(await page.getAttribute("#token", "type")).toBe("password");
+      await expect.poll(() => page.getAttribute("#token", "type")).toBe("password");
     });
   });
 
   test("allows generated tokens during a rate limit, then re-enables itself", async () => {
     await withPage("/sign-in-limited", {}, async (page) => {
       const button = page.getByRole("button", { name: "Sign in" });
-      expect(await button.isDisabled()).toBe(true);
-      expect(await page.textContent('[role="timer"]')).toMatch(/Try again in \d+ s\./);
+      await expect.poll(() => button.isDisabled()).toBe(true);
+      await expect.poll(() => page.textContent('[role="timer"]')).toMatch(/Try again in \d+ s\./);
       await page.fill("#token", "x".repeat(43));
-      expect(await button.isEnabled()).toBe(true);
+      await expect.poll(() => button.isEnabled()).toBe(true);
     });
     await withPage("/sign-in-soon", {}, async (page) => {
       await page.getByText("You can try again now.").waitFor();
-      expect(await page.getByRole("button", { name: "Sign in" }).isEnabled()).toBe(true);
+      await expect.poll(() => page.getByRole("button", { name: "Sign in" }).isEnabled()).toBe(true);
     });
   });
 
@@ -136,10 +138,10 @@ describe("Forms with JavaScript", () => {
       await page.goto(`${dashboard.site.origin}/setup-cookie`, { waitUntil: "commit" });
       const script = await held;
       await page.getByText("The generated token", { exact: true }).waitFor();
-      expect(await page.locator("#code").isVisible()).toBe(false);
+      await expect.poll(() => page.locator("#code").isVisible()).toBe(false);
       await script();
       await page.locator("html[data-ready]").waitFor();
-      expect(await page.locator("#code").isVisible()).toBe(false);
+      await expect.poll(() => page.locator("#code").isVisible()).toBe(false);
     });
   });
 
@@ -154,13 +156,13 @@ describe("Forms with JavaScript", () => {
       await page.getByRole("button", { name: "Show generated token" }).click();
       const field = page.getByLabel("Your generated token");
       await expect.poll(() => field.inputValue()).toBe("generated-token-1");
-      expect(await field.getAttribute("type")).toBe("text");
+      await expect.poll(() => field.getAttribute("type")).toBe("text");
       await page.getByRole("button", { name: "Hide generated token" }).click();
-      expect(await field.getAttribute("type")).toBe("password");
+      await expect.poll(() => field.getAttribute("type")).toBe("password");
       await page.getByRole("button", { name: "Show generated token" }).click();
       expect(asked).toEqual([`${dashboard.site.origin}/setup/token`]);
       await page.check("#own");
-      expect(await field.isVisible()).toBe(false);
+      await expect.poll(() => field.isVisible()).toBe(false);
     });
   });
 
@@ -177,10 +179,13 @@ describe("Forms with JavaScript", () => {
         );
       await page.getByRole("button", { name: "Copy", exact: true }).click();
       await page.getByRole("status").getByText("Copied", { exact: true }).waitFor();
-      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("generated-token-2");
+      await expect
+        .poll(() => page.evaluate(() => navigator.clipboard.readText()))
+        .toBe("generated-token-2");
       await page.getByRole("button", { name: "Copy", exact: true }).waitFor();
-      const type = await page.getByLabel("Your generated token").getAttribute("type");
-      expect(type).toBe(hasClipboard ? "password" : "text");
+      const token = page.getByLabel("Your generated token");
+      const type = hasClipboard ? "password" : "text";
+      await expect.poll(() => token.getAttribute("type")).toBe(type);
     });
   });
 
@@ -189,8 +194,8 @@ describe("Forms with JavaScript", () => {
     await withPage("/setup-cookie", {}, async (page) => {
       await page.getByRole("button", { name: "Show generated token" }).click();
       await page.getByRole("alert").getByText("The setup link has expired.").waitFor();
-      expect(await page.evaluate(() => document.activeElement?.id)).toBe("code");
-      expect(await page.getByLabel("Your generated token").isVisible()).toBe(false);
+      await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("code");
+      await expect.poll(() => page.getByLabel("Your generated token").isVisible()).toBe(false);
     });
   });
 
@@ -210,7 +215,7 @@ describe("Forms with JavaScript", () => {
     await withPage("/setup-cookie", {}, async (page) => {
       await page.getByRole("button", { name: "Finish setup" }).click();
       await page.getByRole("alert").getByText("Paste the generated token.").waitFor();
-      expect(await page.evaluate(() => document.activeElement?.id)).toBe("code");
+      await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("code");
     });
   });
 
@@ -228,14 +233,14 @@ describe("Forms with JavaScript", () => {
       };
       for (const [typed, rules] of Object.entries(tries)) {
         await page.fill("#token", typed);
-        expect([typed, await kept()]).toEqual([typed, rules]);
+        await expect.poll(async () => [typed, await kept()]).toEqual([typed, rules]);
       }
       await page.fill("#token", "short");
       await page.getByRole("button", { name: "Finish setup" }).click();
       expect(dashboard.site.sent).toEqual([]);
       // An invalid custom token must not block the form once the generated one is selected.
       await page.check('[name="keep"][value="true"]');
-      expect(await page.locator("form[data-setup]:invalid").count()).toBe(0);
+      await expect.poll(() => page.locator("form[data-setup]:invalid").count()).toBe(0);
       await page.check("#own");
       await page.fill("#token", "correct-horse-battery");
       await page.fill("#confirm", "correct-horse-battery");

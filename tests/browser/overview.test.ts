@@ -71,10 +71,10 @@ describe("Overview page", () => {
       refuse({ code: "token_mismatch", times: 3 });
       await list.getByText("Authorization header · 10.0.0.7 · 3 times").waitFor();
       await page.getByRole("heading", { name: "Running, with 1 problem" }).waitFor();
-      expect(await list.textContent()).toContain("Compare the client’s token");
+      await expect.poll(() => list.textContent()).toContain("Compare the client’s token");
       refuse({ code: "rate_limited", until: running.now + 42_000 });
       await list.getByText(/^Blocked for \d+ s\.$/).waitFor();
-      expect(await list.textContent()).toContain("doorward unblock 10.0.0.7");
+      await expect.poll(() => list.textContent()).toContain("doorward unblock 10.0.0.7");
       refuse({ code: "rate_limited", until: running.now + 1_000 });
       await list.getByText("No longer blocked.").waitFor();
       refuse({ code: "<b>new</b>", origin: "<i>x</i>" });
@@ -106,7 +106,7 @@ describe("Overview page", () => {
     dashboard.site.status = { ...fresh, program };
     await openLive("/overview-program", async (page) => {
       const card = page.getByRole("region", { name: "Application" });
-      expect(await card.textContent()).toContain("python3 agent.py");
+      await expect.poll(() => card.textContent()).toContain("python3 agent.py");
       const stderr = [{ at: running.now, text: "<img src=x> Traceback" }];
       dashboard.site.status = {
         ...fresh,
@@ -115,7 +115,7 @@ describe("Overview page", () => {
       dashboard.site.emit("program", { at: running.now, state: "waiting", restarts: 4 });
       await card.getByText("Restarting soon").waitFor();
       await card.getByText("4, last exit: exit code 1").waitFor();
-      expect(await card.getByRole("list").textContent()).toBe("<img src=x> Traceback");
+      await expect.poll(() => card.getByRole("list").textContent()).toBe("<img src=x> Traceback");
       await page.getByText("The application has stopped").waitFor();
     });
   });
@@ -138,7 +138,7 @@ describe("Overview page", () => {
       await page.getByRole("button", { name: "Turn on channel" }).click();
       await guide.getByText("1 of 4 done").waitFor();
       const chat = guide.getByRole("link", { name: "Open chat" });
-      expect(await chat.getAttribute("href")).toMatch(/\/chat$/);
+      await expect.poll(() => chat.getAttribute("href")).toMatch(/\/chat$/);
       await page.getByRole("heading", { name: "An echo answers" }).waitFor();
       update({ ...on, firstSteps: { ...steps, greeted: true } });
       await guide.getByText("npx doorward run -port 8080 -- python3 agent.py").waitFor();
@@ -159,7 +159,7 @@ describe("Overview page", () => {
     await openLive("/overview-guide", async (page) => {
       await page.getByRole("button", { name: "Skip the guide" }).click();
       await page.getByRole("region", { name: /four steps/ }).waitFor({ state: "hidden" });
-      expect(await page.evaluate(() => document.cookie)).toContain("guide=off");
+      await expect.poll(() => page.evaluate(() => document.cookie)).toContain("guide=off");
       await page.getByRole("button", { name: "Turn on channel" }).waitFor();
     });
   });
@@ -169,7 +169,7 @@ describe("Overview page", () => {
     dashboard.site.status = { ...running, program: own };
     await openLive("/overview-program", async (page) => {
       await attention(page).getByText("Wrong token", { exact: true }).waitFor();
-      expect(await page.getByText("The application restarted").count()).toBe(0);
+      await expect.poll(() => page.getByText("The application restarted").count()).toBe(0);
       const crashed = { ...own, restarts: 3, invalidLines: 1204 };
       dashboard.site.status = { ...running, program: crashed };
       dashboard.site.emit("program", { at: running.now, state: "running", restarts: 3 });
@@ -180,10 +180,9 @@ describe("Overview page", () => {
       const links = attention(page).getByRole("link", { name: "Show output" });
       const queries = (all: Element[]) =>
         all.map((one) => new URL((one as HTMLAnchorElement).href).search);
-      expect(await links.evaluateAll(queries)).toEqual([
-        "?q=stream%3Astdout",
-        "?q=source%3Aprogram",
-      ]);
+      await expect
+        .poll(() => links.evaluateAll(queries))
+        .toEqual(["?q=stream%3Astdout", "?q=source%3Aprogram"]);
     });
   });
 
@@ -201,7 +200,7 @@ describe("Overview page", () => {
         .toBe(4);
       const top = async (name: string) =>
         (await page.getByRole("region", { name }).boundingBox())!.y;
-      expect(await top("Application")).toBeLessThan(await top("Messages per minute"));
+      await expect.poll(() => top("Application")).toBeLessThan(await top("Messages per minute"));
     });
   });
 
@@ -209,7 +208,7 @@ describe("Overview page", () => {
     dashboard.site.status = { ...fresh, program };
     await openLive("/overview-program", async (page) => {
       const restart = page.getByRole("button", { name: "Restart the program" });
-      expect(await restart.count()).toBe(0);
+      await expect.poll(() => restart.count()).toBe(0);
       dashboard.site.status = {
         ...fresh,
         program: { ...program, stopTimeouts: 1, knowsStop: false },
@@ -317,17 +316,21 @@ describe("Overview page", () => {
     dashboard.site.status = running;
     await openLive("/overview-on", async (page) => {
       const card = page.getByRole("region", { name: "Nodes" });
-      expect(await card.count()).toBe(0);
+      await expect.poll(() => card.count()).toBe(0);
       dashboard.site.status = { ...running, store: { ...sharedStore, nodes } };
       dashboard.site.emit("state", {});
       await card.waitFor();
-      expect(await card.getByRole("row").allInnerTexts()).toEqual([
-        expect.stringMatching(/^Node\s+State\s+Sessions\s+Last seen$/),
-        expect.stringMatching(/^east\s+Running\s+12\s+This node$/),
-        expect.stringMatching(/^<b>west<\/b>\s+Gone\s+0\s/),
-        expect.stringMatching(/^north\s+Running\s+0\s/),
-      ]);
-      expect(await card.innerText()).toContain("The channel has other settings on north.");
+      await expect
+        .poll(() => card.getByRole("row").allInnerTexts())
+        .toEqual([
+          expect.stringMatching(/^Node\s+State\s+Sessions\s+Last seen$/),
+          expect.stringMatching(/^east\s+Running\s+12\s+This node$/),
+          expect.stringMatching(/^<b>west<\/b>\s+Gone\s+0\s/),
+          expect.stringMatching(/^north\s+Running\s+0\s/),
+        ]);
+      await expect
+        .poll(() => card.innerText())
+        .toContain("The channel has other settings on north.");
     });
   });
 
@@ -379,7 +382,7 @@ describe("Overview page", () => {
       await page.getByRole("radio", { name: "24 h" }).click();
       await page.getByRole("img", { name: /^Messages per minute in the last day\./ }).waitFor();
       await page.getByText("Show as table").click();
-      expect(await page.locator(".chart-note tbody tr").count()).toBe(96);
+      await expect.poll(() => page.locator(".chart-note tbody tr").count()).toBe(96);
     });
   });
 });

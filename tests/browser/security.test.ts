@@ -12,12 +12,12 @@ describe("Security page", () => {
     await dashboard.keepLive("/security", async (page) => {
       const pico = page.getByRole("group", { name: "Channel token" });
       await pico.getByText(".security.yml").first().waitFor();
-      expect(await pico.textContent()).toMatch(
-        /3 d ago.*It has fewer than 16 char.*config\.json contains a different value/s,
-      );
+      await expect
+        .poll(() => pico.textContent())
+        .toMatch(/3 d ago.*It has fewer than 16 char.*config\.json contains a different value/s);
       const remote = page.getByRole("group", { name: "Remote token" });
-      expect(await remote.textContent()).toContain("SERVICE_CHANNELS_PICO_CLIENT_TOKEN");
-      expect(await remote.getByRole("button").count()).toBe(0);
+      await expect.poll(() => remote.textContent()).toContain("SERVICE_CHANNELS_PICO_CLIENT_TOKEN");
+      await expect.poll(() => remote.getByRole("button").count()).toBe(0);
     });
   });
 
@@ -35,9 +35,11 @@ describe("Security page", () => {
       await page.getByText("That is not the launcher token.").waitFor();
       await current.fill("right");
       await page.keyboard.press("Enter");
-      expect(
-        await page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue(),
-      ).toBe(fresh);
+      await expect
+        .poll(() =>
+          page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue(),
+        )
+        .toBe(fresh);
       expect(dashboard.bodies("/api/token/rotate").at(-1)).toEqual({
         which: "pico",
         current: "right",
@@ -71,9 +73,11 @@ describe("Security page", () => {
     ];
     await dashboard.keepLive("/security", async (page) => {
       const own = page.locator(".signin", { hasText: "This browser" });
-      expect(await own.textContent()).toMatch(
-        /Firefox 140 on Linux.*127\.0\.0\.1Used .* · signed in 2 min ago · expires in \d d \d+ h/,
-      );
+      await expect
+        .poll(() => own.textContent())
+        .toMatch(
+          /Firefox 140 on Linux.*127\.0\.0\.1Used .* · signed in 2 min ago · expires in \d d \d+ h/,
+        );
       const dialog = page.getByRole("dialog");
       await page.getByRole("button", { name: "Sign out Safari 18 on iOS" }).click();
       await dialog.getByLabel("Launcher token", { exact: true }).fill("typed-again");
@@ -97,19 +101,18 @@ describe("Security page", () => {
   test("lists failed attempts and unblocks an address with the launcher token", async () => {
     await dashboard.keepLive("/security", async (page) => {
       const attempts = page.locator(".attempt");
-      expect(await attempts.locator("b").allTextContents()).toEqual([
-        "192.168.178.40",
-        "2001:db8:85a3::8a2e:370:7335",
-        "203.0.113.9",
-        "127.0.0.1",
-      ]);
-      expect(await attempts.nth(0).textContent()).toMatch(
-        /12 times.*Client, wrong token.*no quotes/,
-      );
-      expect(await attempts.nth(2).textContent()).toMatch(/4 times.*Sign-in, wrong token/);
+      await expect
+        .poll(() => attempts.locator("b").allTextContents())
+        .toEqual(["192.168.178.40", "2001:db8:85a3::8a2e:370:7335", "203.0.113.9", "127.0.0.1"]);
+      await expect
+        .poll(() => attempts.nth(0).textContent())
+        .toMatch(/12 times.*Client, wrong token.*no quotes/);
+      await expect
+        .poll(() => attempts.nth(2).textContent())
+        .toMatch(/4 times.*Sign-in, wrong token/);
       const link = page.getByRole("link", { name: "Show in activity" });
       // Both kinds of attempts are warnings, with different texts.
-      expect(await link.getAttribute("href")).toMatch(/\/activity\?q=level:warn$/);
+      await expect.poll(() => link.getAttribute("href")).toMatch(/\/activity\?q=level:warn$/);
       await page.getByRole("button", { name: "Unblock 2001:db8" }).click();
       await page.getByRole("dialog").getByLabel("Launcher token", { exact: true }).fill("right");
       await page.keyboard.press("Enter");
@@ -126,7 +129,7 @@ describe("Security page", () => {
     await dashboard.openLive("/security", async (page) => {
       const card = page.getByRole("group", { name: "Token letters" });
       await card.getByText("doorward token set letters").waitFor();
-      expect(await card.getByRole("button").allTextContents()).toEqual([""]);
+      await expect.poll(() => card.getByRole("button").allTextContents()).toEqual([""]);
     });
   });
 
@@ -159,7 +162,7 @@ describe("Security page", () => {
       await page.keyboard.press("Enter");
       await page.getByText("The new token is active.").waitFor();
       await expect.poll(() => dashboard.site.opened.length).toBe(2);
-      expect(await page.getByText("Your session has ended").count()).toBe(0);
+      await expect.poll(() => page.getByText("Your session has ended").count()).toBe(0);
     });
   });
 
@@ -216,7 +219,7 @@ describe("Security page", () => {
       dashboard.site.views.set("GET /api/sessions", { sessions });
       dashboard.site.emit("signed-in", { at: 1, signIn: "4e5f6071", address: "::1", via: "form" });
       await page.getByText("Safari 18 on iOS").waitFor();
-      expect(await others.isDisabled()).toBe(false);
+      await expect.poll(() => others.isDisabled()).toBe(false);
     });
   });
 
@@ -230,9 +233,9 @@ describe("Security page", () => {
     await dashboard.openLive("/security", async (page) => {
       await page.getByRole("button", { name: "Create a sign-in link" }).click();
       await page.locator(".qr path[d^=M]").waitFor();
-      expect(await page.locator(".phone-card [role=timer]").textContent()).toMatch(
-        /^(5:00|4:5\d)$/,
-      );
+      await expect
+        .poll(() => page.locator(".phone-card [role=timer]").textContent())
+        .toMatch(/^(5:00|4:5\d)$/);
       await page.getByRole("button", { name: "Cancel link" }).click();
       await page.getByRole("button", { name: "Create a sign-in link" }).waitFor();
       expect(dashboard.site.sent.map(({ method, path }) => `${method} ${path}`)).toEqual([
@@ -247,7 +250,7 @@ describe("Security page", () => {
       await page.getByRole("button", { name: "Create a sign-in link" }).click();
       await page.getByText("Other devices can't reach this address.").waitFor();
       await page.getByRole("link", { name: "http://192.168.178.24:18800" }).waitFor();
-      expect(await page.locator(".qr").count()).toBe(0);
+      await expect.poll(() => page.locator(".qr").count()).toBe(0);
       await page.getByRole("button", { name: "Copy link" }).waitFor();
     });
   });

@@ -46,19 +46,21 @@ describe("Settings page", () => {
   test("shows units and defaults, and reports invalid input in words", async () => {
     await dashboard.keepLive("/settings", async (page) => {
       const size = page.locator("#channels-pico-max_payload");
-      expect(await size.inputValue()).toBe("32");
-      expect(await page.getByLabel("Unit of maximum message size").inputValue()).toBe("MiB");
+      await expect.poll(() => size.inputValue()).toBe("32");
+      await expect
+        .poll(() => page.getByLabel("Unit of maximum message size").inputValue())
+        .toBe("MiB");
       await size.fill("0.5");
       await page.getByLabel("Unit of maximum message size").selectOption("KiB");
-      expect(await page.getByText("Enter a number").count()).toBe(0);
+      await expect.poll(() => page.getByText("Enter a number").count()).toBe(0);
       await size.blur();
       await page.getByText("Enter a number from 1 KiB to 256 MiB.").waitFor();
       await size.fill("1");
-      expect(await page.getByText("Enter a number").count()).toBe(0);
+      await expect.poll(() => page.getByText("Enter a number").count()).toBe(0);
       await size.fill("0");
       await save(page);
       await page.getByText("1 value needs attention").waitFor();
-      expect(await focused(page)).toBe("channels-pico-max_payload");
+      await expect.poll(() => focused(page)).toBe("channels-pico-max_payload");
       expect(dashboard.site.sent).toEqual([]);
       await page.getByRole("button", { name: "Default of Maximum message size: 32 MiB" }).click();
       await page.getByRole("region", { name: "Unsaved changes" }).waitFor({ state: "detached" });
@@ -72,21 +74,23 @@ describe("Settings page", () => {
         .getByText("Set by the environment variable SERVICE_CHANNELS_PICO_MAX_CONNECTIONS.")
         .waitFor();
       await readOnly.getByText("Set by the command-line option -port.").waitFor();
-      expect(await readOnly.getByText("Edit launcher-config.json to change it.").count()).toBe(7);
-      expect(await page.locator("input#channels-pico-max_connections").count()).toBe(0);
-      expect(await readOnly.locator("input, select, button").count()).toBe(0);
+      await expect
+        .poll(() => readOnly.getByText("Edit launcher-config.json to change it.").count())
+        .toBe(7);
+      await expect.poll(() => page.locator("input#channels-pico-max_connections").count()).toBe(0);
+      await expect.poll(() => readOnly.locator("input, select, button").count()).toBe(0);
     });
   });
 
   test("finds settings by name and key and shows their sections", async () => {
     await dashboard.keepLive("/settings", async (page) => {
       await page.getByLabel("Filter settings").fill("allow_token");
-      expect(await page.locator(".set").count()).toBe(1);
+      await expect.poll(() => page.locator(".set").count()).toBe(1);
       await page.getByLabel("Filter settings").fill("nothing like this");
       await page.getByText("No matching settings.").waitFor();
       await page.getByRole("link", { name: "Sign-in" }).click();
-      expect(new URL(page.url()).pathname).toMatch(/\/settings\/sign-in$/);
-      expect(await page.locator(".set").count()).toBeGreaterThan(10);
+      await expect.poll(() => new URL(page.url()).pathname).toMatch(/\/settings\/sign-in$/);
+      await expect.poll(() => page.locator(".set").count()).toBeGreaterThan(10);
       await page.getByRole("heading", { name: "Sign-in", exact: true }).waitFor();
     });
   });
@@ -117,7 +121,7 @@ describe("Settings page", () => {
         .getByText("1 setting saved. Ping interval takes effect after a restart.")
         .waitFor();
       await page.getByRole("region", { name: "Unsaved changes" }).waitFor({ state: "detached" });
-      expect(await focused(page)).toBe("channels-pico-ping_interval");
+      await expect.poll(() => focused(page)).toBe("channels-pico-ping_interval");
       expect(dashboard.bodies("/api/channels/pico")).toEqual([{ ping_interval: 15 }]);
       expect(dashboard.site.sent[0]?.headers["if-match"]).toBe('"p1"');
     });
@@ -147,9 +151,9 @@ describe("Settings page", () => {
       await page.getByText("1 unsaved change", { exact: true }).waitFor();
       await page.reload();
       await page.getByText("1 unsaved change", { exact: true }).waitFor();
-      expect(await field(page, "Ping interval").inputValue()).toBe("7");
+      await expect.poll(() => field(page, "Ping interval").inputValue()).toBe("7");
       await page.getByRole("button", { name: "Discard" }).click();
-      expect(await field(page, "Ping interval").inputValue()).toBe("30");
+      await expect.poll(() => field(page, "Ping interval").inputValue()).toBe("30");
     });
   });
 
@@ -163,7 +167,7 @@ describe("Settings page", () => {
       await page.getByRole("button", { name: "Remove door.example.org" }).click();
       await hosts.fill("a.example.org");
       await page.keyboard.press("Enter");
-      expect(await hosts.inputValue()).toBe("");
+      await expect.poll(() => hosts.inputValue()).toBe("");
       await hosts.fill("b.example.org");
       await save(page);
       const token = page.getByRole("dialog").getByLabel("Launcher token", { exact: true });
@@ -218,15 +222,15 @@ describe("Settings page", () => {
       await save(page);
       await page.getByText("The file changed in the meantime, so nothing was saved.").waitFor();
       await page.getByText("The file now contains 45 s. You typed 15 s.").waitFor();
-      expect(await field(page, "Ping interval").inputValue()).toBe("15");
-      expect(await field(page, "Read timeout").inputValue()).toBe("90");
+      await expect.poll(() => field(page, "Ping interval").inputValue()).toBe("15");
+      await expect.poll(() => field(page, "Read timeout").inputValue()).toBe("90");
       await page.getByRole("button", { name: "Use file value" }).click();
-      expect(await field(page, "Ping interval").inputValue()).toBe("45");
+      await expect.poll(() => field(page, "Ping interval").inputValue()).toBe("45");
       await save(page);
       await expect
         .poll(() => dashboard.bodies("/api/channels/pico").at(-1))
         .toEqual({ write_timeout: 3000 });
-      expect(await page.getByText("nothing was saved").count()).toBe(0);
+      await expect.poll(() => page.getByText("nothing was saved").count()).toBe(0);
     });
   });
 
@@ -262,9 +266,9 @@ describe("Settings page", () => {
       await dialog.getByLabel("Launcher token", { exact: true }).fill("right");
       await page.keyboard.press("Enter");
       await page.getByText("Expected an origin.").waitFor();
-      expect(await origins.getAttribute("aria-invalid")).toBe("true");
+      await expect.poll(() => origins.getAttribute("aria-invalid")).toBe("true");
       await page.getByRole("button", { name: "Remove https://a.example" }).waitFor();
-      expect(await page.getByText("setting saved").count()).toBe(0);
+      await expect.poll(() => page.getByText("setting saved").count()).toBe(0);
     });
   });
 });

@@ -255,7 +255,7 @@ describe("Open WebUI", () => {
       const before = aborted.length;
       await page.getByRole("button", { name: "Stop" }).click();
       await expect.poll(() => aborted.length).toBe(before + 1);
-      expect(await page.getByText("part 2.").first().isVisible()).toBe(true);
+      await expect.poll(() => page.getByText("part 2.").first().isVisible()).toBe(true);
     } finally {
       await browser.close();
     }

@@ -50,8 +50,7 @@ export default defineConfig({
     testTimeout: 360_000,
     /**
      * Tests of times, descriptors or memory fail if the machine pauses for some seconds. The end of
-     * .ci/run lists the tests that needed a second attempt. If a test is listed often, it is a
-     * defect.
+     * .ci/run lists and counts the tests that needed a second attempt. Each is a defect.
      */
     retry: 1,
     hookTimeout: 60_000,

@@ -41,7 +41,7 @@ describe("Running answer", () => {
     for (const page of [first, second]) {
       await expect.poll(() => rows(page)).toEqual(["> What is new?", "First second | Stopped"]);
       await sendButton(page).waitFor();
-      expect(await page.locator(".failed, .failure").count()).toBe(0);
+      await expect.poll(() => page.locator(".failed, .failure").count()).toBe(0);
     }
     await first.close();
     await second.close();
@@ -114,8 +114,8 @@ describe("State of a turn", () => {
     const failed = ["> Do it", "The model is overloaded."];
     await expect.poll(() => rows(first)).toEqual(failed);
     await first.getByText("Sent", { exact: true }).waitFor();
-    expect(await first.getByText(/application_refused|Not delivered/).count()).toBe(0);
-    expect(await first.getByText("The model is overloaded.").count()).toBe(1);
+    await expect.poll(() => first.getByText(/application_refused|Not delivered/).count()).toBe(0);
+    await expect.poll(() => first.getByText("The model is overloaded.").count()).toBe(1);
     await first.getByRole("button", { name: "Try again" }).click();
     await say("errors", "Do it", ["message.ack", {}], growing("a", "Half"));
     for (const page of [first, second])
@@ -134,8 +134,8 @@ describe("State of a turn", () => {
     await write(page, "Two");
     await page.keyboard.press("Escape");
     await expect.poll(() => rows(page)).toEqual(["> One", "Stopped", "> Two", "Stopped"]);
-    expect(await page.locator(".failed, .failure").count()).toBe(0);
-    expect(await page.getByText("Not delivered").count()).toBe(0);
+    await expect.poll(() => page.locator(".failed, .failure").count()).toBe(0);
+    await expect.poll(() => page.getByText("Not delivered").count()).toBe(0);
     await sendButton(page).waitFor();
     await page.getByRole("button", { name: "Ask again" }).last().click();
     await say("stops", "Two", ["message.create", { content: "Done" }]);
@@ -212,7 +212,7 @@ describe("Connection of the chat", () => {
     await write(page, "Fail");
     await say("plain", "Fail", ["error", { message: "Not today." }]);
     await page.getByText("Not today.", { exact: true }).waitFor();
-    expect(await page.getByText("Not delivered").count()).toBe(0);
+    await expect.poll(() => page.getByText("Not delivered").count()).toBe(0);
     proxy.closeAllConnections();
     await connected(page);
     await write(page, "Still here?");

@@ -74,12 +74,12 @@ describe("Conversations of the chat page", () => {
         for (const text of texts) await page.getByText(text, { exact: true }).last().waitFor();
       };
       await shows("Hello", "Good day", "Coffee?", "Yes, coffee", "Version 2 / 2");
-      expect(await page.getByText("No tea").count()).toBe(0);
+      await expect.poll(() => page.getByText("No tea").count()).toBe(0);
       await page.reload();
       await shows("Hello", "Yes, coffee", "Version 2 / 2");
       await page.getByRole("button", { name: "Earlier version" }).click();
       await shows("Good day", "Tea?", "No tea", "Version 1 / 2");
-      expect(await page.getByText("Yes, coffee", { exact: true }).count()).toBe(0);
+      await expect.poll(() => page.getByText("Yes, coffee", { exact: true }).count()).toBe(0);
     });
   });
 
@@ -173,7 +173,7 @@ describe("Conversations of the chat page", () => {
       await page.getByRole("heading", { name: "Talk to home-agent" }).waitFor();
       await page.getByRole("button", { name: /What can you do/ }).click();
       await page.getByText("echo: What can you do?", { exact: true }).waitFor();
-      expect(new URL(page.url()).pathname).toMatch(/\/chat\/chat-[0-9a-f]{8}$/);
+      await expect.poll(() => new URL(page.url()).pathname).toMatch(/\/chat\/chat-[0-9a-f]{8}$/);
       expect(await page.title()).toBe("What can you do? · Doorward");
     });
   });
@@ -184,14 +184,14 @@ describe("Conversations of the chat page", () => {
       await write(page, "hello");
       await page.getByText("echo: hello", { exact: true }).waitFor();
       const actions = page.getByRole("button", { name: "Conversation actions" });
-      expect(await actions.count()).toBe(0);
+      await expect.poll(() => actions.count()).toBe(0);
       const session = decodeURIComponent(new URL(page.url()).pathname.split("/").at(-1)!);
       const created = { ...conversations[0]!, id: "c9", session, title: "hello" };
       const { store } = conversationList();
       dashboard.site.views.set("GET /api/conversations", { conversations: [created], store });
       dashboard.site.emit("rate", { at: 0, in: 0, out: 0, connections: 1, queuedBytes: 0 });
       await actions.waitFor();
-      expect(await page.getByText("Unread: ").count()).toBe(0);
+      await expect.poll(() => page.getByText("Unread: ").count()).toBe(0);
     });
   });
 
@@ -212,7 +212,7 @@ describe("Conversations of the chat page", () => {
       dashboard.site.emit("rate", { at: 0, in: 0, out: 0, connections: 1, queuedBytes: 0 });
       await list(page).getByText("3 requests", { exact: true }).waitFor();
       const later = list(page).getByRole("link", { name: /And tomorrow/ });
-      expect(await later.isVisible()).toBe(false);
+      await expect.poll(() => later.isVisible()).toBe(false);
       await list(page).getByText("3 requests", { exact: true }).click();
       await later.click();
       await page.getByRole("heading", { name: "And tomorrow?" }).waitFor();
@@ -224,10 +224,9 @@ describe("Conversations of the chat page", () => {
     dashboard.site.answer = () => [404, { error: "not_found" }];
     await open("/chat-memory", async (page) => {
       await connected(page);
-      expect(await page.locator(".idea").allTextContents()).toEqual([
-        "What is <b>on</b> today?",
-        "Is it warm?",
-      ]);
+      await expect
+        .poll(() => page.locator(".idea").allTextContents())
+        .toEqual(["What is <b>on</b> today?", "Is it warm?"]);
       await page.getByRole("button", { name: "Is it warm?" }).click();
       await page.getByText("echo: Is it warm?", { exact: true }).waitFor();
     });
@@ -253,7 +252,7 @@ describe("Conversations of the chat page", () => {
       await page.getByText("New messages", { exact: true }).waitFor({ state: "detached" });
       await page.reload();
       await link.waitFor();
-      expect(await page.getByText("Unread: ").count()).toBe(0);
+      await expect.poll(() => page.getByText("Unread: ").count()).toBe(0);
     });
   });
 
@@ -295,9 +294,9 @@ describe("Conversations of the chat page", () => {
       expect(dashboard.bodies("/api/conversations/c1")).toEqual([{ title: "Tea" }]);
       await page.getByRole("button", { name: "Conversation actions" }).click();
       const item = page.getByRole("menuitem", { name: "Export as Markdown" });
-      expect(await item.getAttribute("href")).toBe(
-        `${dashboard.site.base}/api/conversations/c1/export?format=markdown`,
-      );
+      await expect
+        .poll(() => item.getAttribute("href"))
+        .toBe(`${dashboard.site.base}/api/conversations/c1/export?format=markdown`);
     });
   });
 
@@ -317,7 +316,7 @@ describe("Conversations of the chat page", () => {
       await link.waitFor();
       await remove();
       await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-      expect(await link.count()).toBe(1);
+      await expect.poll(() => link.count()).toBe(1);
       await sure();
       await expect.poll(() => link.count()).toBe(0);
       await page.getByRole("button", { name: "Undo" }).click();
@@ -369,12 +368,12 @@ describe("Conversations of the chat page", () => {
         .getByRole("link", { name: /blue teapot/ })
         .click();
       await mine(page).getByText("Where is the blue teapot?").waitFor();
-      expect(await list(page).isVisible()).toBe(false);
+      await expect.poll(() => list(page).isVisible()).toBe(false);
       await page.getByRole("link", { name: "Back to conversations" }).click();
       await list(page)
         .getByRole("link", { name: /blue teapot/ })
         .waitFor();
-      expect(await field(page).count()).toBe(0);
+      await expect.poll(() => field(page).count()).toBe(0);
     });
   });
 });

@@ -85,7 +85,9 @@ describe("Dashboard of a running launcher", () => {
     for (const path of paths) {
       await page.goto(url(path));
       await isLive();
-      expect([path, await page.locator(".problem:visible").allTextContents()]).toEqual([path, []]);
+      await expect
+        .poll(async () => [path, await page.locator(".problem:visible").allTextContents()])
+        .toEqual([path, []]);
     }
     expect(problems).toEqual([]);
   });
@@ -96,10 +98,12 @@ describe("Dashboard of a running launcher", () => {
     await expect
       .poll(() => page.locator('[data-method="header"]').textContent())
       .toContain("Works");
-    expect(await page.locator('[data-method="query"]').textContent()).toContain("Turned off");
+    await expect
+      .poll(() => page.locator('[data-method="query"]').textContent())
+      .toContain("Turned off");
     await page.goto(url("/doctor"));
     await page.getByText(/\d+ checks/).waitFor();
-    expect(await page.locator(".checks li").count()).toBeGreaterThan(3);
+    await expect.poll(() => page.locator(".checks li").count()).toBeGreaterThan(3);
     expect(problems).toEqual([]);
   });
 
@@ -228,7 +232,7 @@ describe("Dashboard of a running launcher", () => {
     await left.getByText("Your session has ended").waitFor();
     await confirm(left, first.token!);
     await isLive(left);
-    expect(await left.getByLabel("Filter connections").inputValue()).toBe("half typed");
+    await expect.poll(() => left.getByLabel("Filter connections").inputValue()).toBe("half typed");
     await own.close();
     await second[Symbol.asyncDispose]();
     await rm(home, { recursive: true, force: true });
@@ -272,7 +276,9 @@ describe("Dashboard of a running launcher", () => {
       .toBe(true);
     await page.getByLabel("Filter").fill("signed out");
     await expect.poll(() => page.locator(".line", { hasText: "signed in" }).count()).toBe(0);
-    expect(await page.locator(".line", { hasText: "signed out" }).count()).toBeGreaterThan(0);
+    await expect
+      .poll(() => page.locator(".line", { hasText: "signed out" }).count())
+      .toBeGreaterThan(0);
     expect(problems).toEqual([]);
   });
 
@@ -289,9 +295,11 @@ describe("Dashboard of a running launcher", () => {
     await page.getByText(/Try again in \d+ s/).waitFor();
     // A generated token bypasses the limit.
     await confirm(page);
-    expect(
-      await page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue(),
-    ).toBe(channelToken);
+    await expect
+      .poll(() =>
+        page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue(),
+      )
+      .toBe(channelToken);
     expect(problems).toEqual([]);
   });
 
@@ -326,7 +334,7 @@ describe("Dashboard of a running launcher", () => {
     await page.keyboard.press("Enter");
     await expect.poll(focused).toBe("Replace the launcher token");
     await isLive();
-    expect(await page.getByText("Your session has ended").count()).toBe(0);
+    await expect.poll(() => page.getByText("Your session has ended").count()).toBe(0);
     await page.getByRole("button", { name: "Sign out", exact: true }).click();
     await page.getByRole("heading", { name: "Sign in", exact: true }).waitFor();
     await signIn(page, token);

@@ -18,13 +18,13 @@ describe("documentation page", () => {
     let plain = "";
     await dashboard.open("/docs/pico", { javaScriptEnabled: false }, async (page) => {
       plain = await article(page).innerHTML();
-      expect(await page.getByRole("searchbox").count()).toBe(0);
-      expect(await page.getByRole("button", { name: "Copy" }).count()).toBe(0);
+      await expect.poll(() => page.getByRole("searchbox").count()).toBe(0);
+      await expect.poll(() => page.getByRole("button", { name: "Copy" }).count()).toBe(0);
     });
     await dashboard.openLive(
       "/docs/pico",
       async (page) => {
-        expect(await article(page).innerHTML()).toBe(plain);
+        await expect.poll(() => article(page).innerHTML()).toBe(plain);
         const data = (await page.locator("#data").textContent()) ?? "";
         expect(data).toContain('"headings"');
         expect(data).not.toContain('"nodes"');
@@ -39,23 +39,20 @@ describe("documentation page", () => {
       "/docs/client",
       async (page) => {
         const contents = page.getByRole("navigation", { name: "Documentation" });
-        expect(await contents.getByRole("heading").allTextContents()).toEqual([
-          "Start",
-          "Connect",
-          "Run",
-          "Build",
-        ]);
-        expect(await contents.locator("[aria-current=page]").textContent()).toBe(
-          "The command line and the client",
-        );
+        await expect
+          .poll(() => contents.getByRole("heading").allTextContents())
+          .toEqual(["Start", "Connect", "Run", "Build"]);
+        await expect
+          .poll(() => contents.locator("[aria-current=page]").textContent())
+          .toBe("The command line and the client");
         const headings = page.getByRole("navigation", { name: "On this page" });
         await headings.getByRole("link").last().click();
         const [, id = ""] = page.url().split("#");
-        expect(await page.locator(`[id="${id}"]`).evaluate(({ localName }) => localName)).toBe(
-          "h2",
-        );
+        await expect
+          .poll(() => page.locator(`[id="${id}"]`).evaluate(({ localName }) => localName))
+          .toBe("h2");
         await page.setViewportSize({ width: 1180, height: 900 });
-        expect(await headings.isVisible()).toBe(false);
+        await expect.poll(() => headings.isVisible()).toBe(false);
         await page.locator('[rel="next"]').click();
         await page.waitForURL("**/docs/pico");
       },
@@ -68,12 +65,9 @@ describe("documentation page", () => {
       "/docs",
       async (page) => {
         const cards = article(page).locator(".doc-card");
-        expect(await cards.locator("h2").allTextContents()).toEqual([
-          "Start",
-          "Connect",
-          "Run",
-          "Build",
-        ]);
+        await expect
+          .poll(() => cards.locator("h2").allTextContents())
+          .toEqual(["Start", "Connect", "Run", "Build"]);
         for (const text of await cards.locator("p").allTextContents())
           expect(text).toMatch(/^[^.]+\.$/);
         await cards.getByRole("link", { name: "Deployment" }).click();
@@ -89,9 +83,9 @@ describe("documentation page", () => {
       const code = page.locator(".code").first();
       await code.getByRole("button", { name: "Copy", exact: true }).click();
       await code.getByRole("button", { name: "Copied" }).waitFor();
-      const copied = await page.evaluate(() => navigator.clipboard.readText());
-      expect(copied).toBe(await code.locator("pre").textContent());
-      expect(copied).not.toBe("");
+      const text = await code.locator("pre").textContent();
+      await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(text);
+      await expect.poll(() => code.locator("pre").textContent()).not.toBe("");
     };
     await dashboard.openLive("/docs/pico", use, { ...wide, permissions });
   });
@@ -102,10 +96,10 @@ describe("documentation page", () => {
       const code = page.locator(".code", { hasText: "new WebSocket" }).first();
       await code.getByRole("button", { name: "Copy with your address" }).click();
       await code.getByRole("button", { name: "Copied" }).waitFor();
-      const copied = await page.evaluate(() => navigator.clipboard.readText());
-      const { origin } = dashboard.site;
-      expect(copied).toContain(`new WebSocket("${origin.replace("http", "ws")}/pico`);
-      expect(copied).not.toContain("18800");
+      const copied = () => page.evaluate(() => navigator.clipboard.readText());
+      const origin = dashboard.site.origin.replace("http", "ws");
+      await expect.poll(copied).toContain(`new WebSocket("${origin}/pico`);
+      await expect.poll(copied).not.toContain("18800");
       await code.getByRole("button", { name: "Copy with your address" }).waitFor();
     };
     await dashboard.openLive("/docs/pico", use, { ...wide, permissions });
@@ -115,11 +109,11 @@ describe("documentation page", () => {
     const phone = { viewport: { width: 390, height: 844 } };
     await dashboard.open("/docs/client", phone, async (page) => {
       const list = page.getByRole("navigation", { name: "Documentation" });
-      expect(await list.count()).toBe(0);
+      await expect.poll(() => list.count()).toBe(0);
       await page.getByText("All pages").click();
-      expect(await list.locator("[aria-current=page]").textContent()).toBe(
-        "The command line and the client",
-      );
+      await expect
+        .poll(() => list.locator("[aria-current=page]").textContent())
+        .toBe("The command line and the client");
       await list.getByRole("link", { name: "Deployment" }).click();
       await page.waitForURL("**/docs/deploy");
     });
@@ -140,13 +134,15 @@ describe("documentation page", () => {
           .getByRole("link", { name: /^The dashboard API/ })
           .first()
           .waitFor();
-        expect(await results.locator("mark").first().textContent()).toMatch(/session|cookie/i);
+        await expect
+          .poll(() => results.locator("mark").first().textContent())
+          .toMatch(/session|cookie/i);
         await page.getByRole("searchbox").fill("origin_not_allowed");
         await results.getByRole("link", { name: "origin_not_allowed" }).first().click();
         await page.waitForURL("**/docs/*#*");
         expect(asked.filter((path) => path.endsWith("/docs/search.json"))).toHaveLength(1);
         const [, id = ""] = page.url().split("#");
-        expect(await page.locator(`[id="${id}"]`).count()).toBe(1);
+        await expect.poll(() => page.locator(`[id="${id}"]`).count()).toBe(1);
       },
       wide,
     );
@@ -161,7 +157,7 @@ describe("documentation page", () => {
         const status = page.locator(".contents [role=status]");
         await search.fill("tok");
         await expect.poll(() => status.textContent()).not.toBe("Loading…");
-        expect(await status.textContent()).not.toBe("");
+        await expect.poll(() => status.textContent()).not.toBe("");
         dashboard.site.views.set("GET /docs/search.json", searchIndex);
         await search.fill("zzzzqq");
         await page.getByText("No results. Try another word.").waitFor();

@@ -70,17 +70,17 @@ describe("Part of a page whose script loads slowly", () => {
     await openUnready("/overview-on", "cards-", async (page, release) => {
       await page.getByText("Live", { exact: true }).waitFor();
       const chart = page.getByRole("img", { name: /^Messages per minute/ });
-      expect(await chart.count()).toBe(1);
+      await expect.poll(() => chart.count()).toBe(1);
       const channel = { ...running.channel!, connections: 17 };
       dashboard.site.status = { ...running, channel };
       dashboard.site.emit("connected", { at: running.now });
       await page.locator(".tile .v", { hasText: "17" }).waitFor();
-      expect(await chart.count()).toBe(1);
+      await expect.poll(() => chart.count()).toBe(1);
       release();
       const day = page.getByRole("radio", { name: "24 h" });
       // A click before the code of the cards is there has no effect.
       await expect.poll(() => day.click().then(() => day.isChecked())).toBe(true);
-      expect(await chart.count()).toBe(1);
+      await expect.poll(() => chart.count()).toBe(1);
     });
   });
 });

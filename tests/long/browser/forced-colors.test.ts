@@ -53,7 +53,7 @@ describe.each(["light", "dark"] as const)("Chat with forced colours, %s", (color
         const close = inspector.getByRole("button", { name: "Close inspector" });
         await page.keyboard.press("Tab");
         await close.focus();
-        expect(await outlineWidth(close)).toBeGreaterThanOrEqual(2);
+        await expect.poll(() => outlineWidth(close)).toBeGreaterThanOrEqual(2);
         await expectAccessible(page, skipped);
         await close.press("Enter");
 
@@ -65,10 +65,10 @@ describe.each(["light", "dark"] as const)("Chat with forced colours, %s", (color
         await page.getByRole("button", { name: "Delete", exact: true }).press("Enter");
         const toast = page.locator(".toast");
         await toast.getByText("Conversation deleted").waitFor();
-        expect(await borders(toast)).toBe(4);
+        await expect.poll(() => borders(toast)).toBe(4);
         const undo = toast.getByRole("button", { name: "Undo" });
         await undo.focus();
-        expect(await outlineWidth(undo)).toBeGreaterThanOrEqual(2);
+        await expect.poll(() => outlineWidth(undo)).toBeGreaterThanOrEqual(2);
         const [note, field] = await Promise.all([toast.boundingBox(), composer.boundingBox()]);
         expect(note!.y + note!.height).toBeLessThan(field!.y);
         await expectAccessible(page, skipped);
@@ -79,7 +79,7 @@ describe.each(["light", "dark"] as const)("Chat with forced colours, %s", (color
         site.emit("ended", { reason: "revoked" });
         const dialog = page.getByRole("dialog", { name: "Your session has ended" });
         await dialog.waitFor();
-        expect(await borders(dialog)).toBe(4);
+        await expect.poll(() => borders(dialog)).toBe(4);
         const token = dialog.getByLabel("Launcher token", { exact: true });
         await expect.poll(() => outlineWidth(token)).toBeGreaterThanOrEqual(2);
         await expectAccessible(page, skipped);

@@ -47,8 +47,8 @@ describe("Search with failing requests", () => {
       await search.fill("volcano");
       await page.getByText("The messages could not be searched").waitFor();
       await page.getByText("The store failed.").waitFor();
-      expect(await list(page).getByText("a shelf").count()).toBe(0);
-      expect(await page.getByText("No conversation contains").count()).toBe(0);
+      await expect.poll(() => list(page).getByText("a shelf").count()).toBe(0);
+      await expect.poll(() => page.getByText("No conversation contains").count()).toBe(0);
       await page.unroute("**/api/conversations/search?*");
       await page.getByRole("button", { name: "Try again" }).click();
       await list(page).getByText("a shelf").waitFor();
@@ -109,7 +109,9 @@ describe("Clicks while a request is under way", () => {
       await page.getByLabel("Title", { exact: true }).fill("Bad evening");
       await held[0]!.fulfill({ json: { conversation: { ...conversations[1]!, title: "Coffee" } } });
       await page.getByText("Renamed").waitFor();
-      expect(await page.getByLabel("Title", { exact: true }).inputValue()).toBe("Bad evening");
+      await expect
+        .poll(() => page.getByLabel("Title", { exact: true }).inputValue())
+        .toBe("Bad evening");
     });
   });
 
@@ -154,7 +156,7 @@ describe("Clicks while a request is under way", () => {
       await page.getByRole("button", { name: "Run again" }).click();
       await page.getByText("Out of memory.").waitFor();
       await page.getByRole("button", { name: "Run again" }).waitFor();
-      expect(await page.getByText("The checks have finished").count()).toBe(0);
+      await expect.poll(() => page.getByText("The checks have finished").count()).toBe(0);
     });
   });
 });
@@ -229,7 +231,7 @@ describe("Text that is not sent yet", () => {
       await page.route("**/login", (route) => route.fulfill({ body: "signed out" }));
       await own.getByRole("button").click();
       await page.getByText("signed out", { exact: true }).waitFor();
-      expect(await page.evaluate(() => Object.keys(localStorage))).toEqual([]);
+      await expect.poll(() => page.evaluate(() => Object.keys(localStorage))).toEqual([]);
     });
   });
 });

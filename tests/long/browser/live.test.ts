@@ -60,7 +60,7 @@ describe("Page with live updates", () => {
       await page.keyboard.press("Enter");
       await page.getByRole("dialog").waitFor({ state: "detached" });
       await page.getByText("No matching connections").waitFor();
-      expect(await filter.inputValue()).toBe("kitchen");
+      await expect.poll(() => filter.inputValue()).toBe("kitchen");
       await page.getByText("Live", { exact: true }).waitFor();
     });
   });
@@ -75,7 +75,7 @@ describe("Page with live updates", () => {
       for (let times = 0; times < 3; times++) await page.keyboard.press("Escape");
       await page.getByRole("button", { name: "Not now" }).click();
       await page.getByText("Signed out", { exact: true }).first().waitFor();
-      expect(await page.isVisible("text=Firefox 140")).toBe(true);
+      await expect.poll(() => page.isVisible("text=Firefox 140")).toBe(true);
       await page.locator(".live").getByRole("button", { name: "Sign in" }).click();
       await page.getByRole("heading", { name: "Your session has ended" }).waitFor();
     });
@@ -134,14 +134,14 @@ describe("Page with live updates", () => {
       await page.keyboard.press("Enter");
       await page.getByText(/Try again in \d+ s/).waitFor();
       const send = page.getByRole("button", { name: "Replace", exact: true });
-      expect(await send.isDisabled()).toBe(true);
+      await expect.poll(() => send.isDisabled()).toBe(true);
       await page.getByLabel("Current launcher token", { exact: true }).fill("x".repeat(43));
-      expect(await send.isEnabled()).toBe(true);
+      await expect.poll(() => send.isEnabled()).toBe(true);
       retryAfterSeconds = 1;
       await send.click();
       await page.getByText("Try again in 1 s.").waitFor();
       await page.getByText(/Try again in/).waitFor({ state: "detached" });
-      expect(await send.isEnabled()).toBe(true);
+      await expect.poll(() => send.isEnabled()).toBe(true);
     });
   });
 

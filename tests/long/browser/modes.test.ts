@@ -51,41 +51,48 @@ describe.each(paths)("%s", (path) => {
     await openPage(path, async (page) => {
       await page.setViewportSize(paper);
       await page.emulateMedia({ media: "print", colorScheme: "dark" });
-      expect(await page.locator("#rail, #top, #bottom").filter({ visible: true }).count()).toBe(0);
+      await expect
+        .poll(() => page.locator("#rail, #top, #bottom").filter({ visible: true }).count())
+        .toBe(0);
       const controls = page.locator(".button, .icon-button, .tabs, .segment, .search");
-      expect(await controls.filter({ visible: true }).count()).toBe(0);
-      expect(await page.locator("main").filter({ visible: true }).count()).toBe(1);
+      await expect.poll(() => controls.filter({ visible: true }).count()).toBe(0);
+      await expect.poll(() => page.locator("main").filter({ visible: true }).count()).toBe(1);
       const scheme = () => getComputedStyle(document.documentElement).colorScheme;
-      expect(await page.evaluate(scheme)).toBe("light");
-      expect(await overflow(page)).toBe(0);
+      await expect.poll(() => page.evaluate(scheme)).toBe("light");
+      await expect.poll(() => overflow(page)).toBe(0);
       if (path.startsWith("/chat")) await page.locator(".msg").first().waitFor();
-      else expect(await page.locator("main h1").filter({ visible: true }).count()).toBe(1);
+      else
+        await expect.poll(() => page.locator("main h1").filter({ visible: true }).count()).toBe(1);
     });
   });
 
   test("marks the current page and the focus with forced colours", async () => {
     await openPage(path, async (page) => {
       await page.emulateMedia({ forcedColors: "active" });
-      const current = await colours(page, "#rail [aria-current]");
-      expect(current).not.toBe(await colours(page, "#rail nav a:not([aria-current])"));
+      const others = await colours(page, "#rail nav a:not([aria-current])");
+      await expect.poll(() => colours(page, "#rail [aria-current]")).not.toBe(others);
       await page.locator("#rail .jump").focus();
       await page.keyboard.press("Tab");
       const outline = () => getComputedStyle(document.activeElement!).outlineStyle;
-      expect(await page.evaluate(outline)).not.toBe("none");
+      await expect.poll(() => page.evaluate(outline)).not.toBe("none");
     });
   });
 
   test("mirrors the frame, but not code, from right to left", async () => {
     await openPage(path, async (page) => {
       await page.evaluate(() => (document.documentElement.dir = "rtl"));
-      const rail = await page.locator("#rail").boundingBox();
-      expect(rail!.x + rail!.width).toBe(desktop.width);
-      expect(await overflow(page)).toBe(0);
+      const end = ({ x, width }: { x: number; width: number }): number => x + width;
+      await expect
+        .poll(async () => end((await page.locator("#rail").boundingBox())!))
+        .toBe(desktop.width);
+      await expect.poll(() => overflow(page)).toBe(0);
       const directions = () =>
         [...document.querySelectorAll("pre")].map((code) => getComputedStyle(code).direction);
-      expect(new Set(["ltr", ...(await page.evaluate(directions))])).toEqual(new Set(["ltr"]));
+      await expect
+        .poll(async () => new Set(["ltr", ...(await page.evaluate(directions))]))
+        .toEqual(new Set(["ltr"]));
       await page.setViewportSize({ width: 390, height: 844 });
-      expect(await overflow(page)).toBe(0);
+      await expect.poll(() => overflow(page)).toBe(0);
     });
   });
 
@@ -93,12 +100,13 @@ describe.each(paths)("%s", (path) => {
     await openPage(path, async (page) => {
       for (const size of [tablet, smallPhone]) {
         await page.setViewportSize(size);
-        expect(await overflow(page)).toBe(0);
+        await expect.poll(() => overflow(page)).toBe(0);
       }
       await page.setViewportSize(zoomed);
-      expect(await overflow(page)).toBe(0);
-      const main = await page.locator("main").boundingBox();
-      expect(main!.height).toBeGreaterThan(zoomed.height / 2);
+      await expect.poll(() => overflow(page)).toBe(0);
+      await expect
+        .poll(async () => (await page.locator("main").boundingBox())!.height)
+        .toBeGreaterThan(zoomed.height / 2);
     });
   });
 });

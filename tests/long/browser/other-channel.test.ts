@@ -115,7 +115,7 @@ describe("a channel of another author", () => {
     await page.getByText("You asked: from the console.").last().waitFor();
     say("a third one");
     await page.getByText("You asked: a third one.").last().waitFor();
-    expect(await page.locator(".msg.mine").count()).toBe(3);
+    await expect.poll(() => page.locator(".msg.mine").count()).toBe(3);
     await page.close();
   });
 

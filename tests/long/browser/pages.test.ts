@@ -81,10 +81,10 @@ describe.each(Object.keys(pages))("%s", (path) => {
     for (const viewport of [phone, zoomed]) {
       await page.setViewportSize(viewport);
       const width = () => page.evaluate(() => document.documentElement.scrollWidth);
-      expect(await width()).toBe(viewport.width);
+      await expect.poll(() => width()).toBe(viewport.width);
       for (const tab of tabs) {
         await tab.check();
-        expect(await width()).toBe(viewport.width);
+        await expect.poll(() => width()).toBe(viewport.width);
       }
     }
     await page.emulateMedia({ reducedMotion: "reduce" });
@@ -97,7 +97,7 @@ describe.each(Object.keys(pages))("%s", (path) => {
       await expectAccessible(page);
     }
     // axe needs reduced motion.
-    expect(await page.evaluate(() => document.getAnimations().length)).toBe(0);
+    await expect.poll(() => page.evaluate(() => document.getAnimations().length)).toBe(0);
     const first = await firstScripts(page);
     const weight = (await Promise.all(sizes))
       .filter(({ url }) => !url.endsWith(".js") || first.has(url))
@@ -117,21 +117,19 @@ test("fits documentation pages to the width of a phone", async () => {
   expect(docsNames.length).toBeGreaterThan(20);
   await page.goto(`${site.origin}/docs/${docsNames[0]}`);
   // One page takes the content of the others, which is four times as fast as opening each.
-  const widths = await page.evaluate(
-    async (urls) => {
-      const found: number[] = [];
-      for (const url of urls) {
-        const text = await (await fetch(url)).text();
-        const { body } = new DOMParser().parseFromString(text, "text/html");
-        document.body.replaceWith(document.adoptNode(body));
-        found.push(document.documentElement.scrollWidth);
-      }
-      return found;
-    },
-    docsNames.map((name) => `${site.origin}/docs/${name}`),
-  );
+  const tooWide = async ([names, width]: readonly [readonly string[], number]) => {
+    const found: string[] = [];
+    for (const name of names) {
+      const text = await (await fetch(`/docs/${name}`)).text();
+      const { body } = new DOMParser().parseFromString(text, "text/html");
+      document.body.replaceWith(document.adoptNode(body));
+      if (document.documentElement.scrollWidth !== width) found.push(name);
+    }
+    return found;
+  };
+  const all = [docsNames, phone.width] as const;
+  await expect.poll(() => page.evaluate(tooWide, all), { timeout: 60_000 }).toEqual([]);
   await reader.close();
-  expect(docsNames.filter((_, index) => widths[index] !== phone.width)).toEqual([]);
 });
 
 test("renders nothing before the whole page has arrived", async () => {
@@ -147,7 +145,7 @@ test("renders nothing before the whole page has arrived", async () => {
   await page.goto(`${site.origin}/setup-page`);
   site.pauseMs = 0;
   await page.locator("[data-drawn]").waitFor();
-  expect(await page.getAttribute("html", "data-drawn")).toBe("whole");
+  await expect.poll(() => page.getAttribute("html", "data-drawn")).toBe("whole");
   await page.close();
 });
 

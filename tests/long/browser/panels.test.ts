@@ -16,7 +16,7 @@ async function check(page: Page): Promise<void> {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 800 });
     await expectAccessible(page);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
   }
 }
 

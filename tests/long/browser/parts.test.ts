@@ -65,13 +65,15 @@ describe("parts", () => {
       await button.press("Enter");
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("End");
-      expect(await page.locator(":focus").textContent()).toBe("Delete…");
+      await expect.poll(() => page.locator(":focus").textContent()).toBe("Delete…");
       await page.keyboard.press("Home");
       await page.keyboard.press("Enter");
       await expect.poll(() => said(page).textContent()).toBe("hello");
       await button.click();
       await page.keyboard.press("Escape");
-      expect(await button.evaluate((node) => node === document.activeElement)).toBe(true);
+      await expect
+        .poll(() => button.evaluate((node) => node === document.activeElement))
+        .toBe(true);
     });
   });
 
@@ -81,7 +83,7 @@ describe("parts", () => {
       await page.getByRole("menuitem", { name: "Delete…" }).click();
       const dialog = page.getByRole("dialog", { name: "Delete it?" });
       await dialog.waitFor();
-      expect(await page.locator(":focus").textContent()).toBe("Cancel");
+      await expect.poll(() => page.locator(":focus").textContent()).toBe("Cancel");
       await page.keyboard.press("Escape");
       await expect.poll(() => said(page).textContent()).toBe("kept");
       await page.getByRole("button", { name: "Page menu" }).click();
@@ -102,7 +104,7 @@ describe("parts", () => {
       await page.getByRole("button", { name: "Replace…" }).click();
       const dialog = page.getByRole("dialog", { name: "Replace the token?" });
       const field = dialog.getByLabel("Launcher token", { exact: true });
-      expect(await field.evaluate((node) => node === document.activeElement)).toBe(true);
+      await expect.poll(() => field.evaluate((node) => node === document.activeElement)).toBe(true);
       await field.press("Enter");
       await dialog.getByText("Enter the launcher token.").waitFor();
       await field.fill("wrong-token-wrong-token");
@@ -112,7 +114,7 @@ describe("parts", () => {
       await field.press("Enter");
       await dialog.getByText(/Try again in \d s\./).waitFor();
       const button = dialog.getByRole("button", { name: "Replace", exact: true });
-      expect(await button.isDisabled()).toBe(true);
+      await expect.poll(() => button.isDisabled()).toBe(true);
       await field.fill("right-token-right-token".padEnd(43, "x"));
       await button.click();
       await expect.poll(() => said(page).textContent()).toBe("replaced");
@@ -123,7 +125,7 @@ describe("parts", () => {
     await continueGallery(async (page) => {
       await page.getByRole("radio", { name: "Small" }).focus();
       await page.keyboard.press("ArrowRight");
-      expect(await page.locator(":focus").textContent()).toBe("Medium");
+      await expect.poll(() => page.locator(":focus").textContent()).toBe("Medium");
       await page.keyboard.press("ArrowLeft");
       await page.keyboard.press("ArrowLeft");
       await expect
@@ -144,7 +146,7 @@ describe("parts", () => {
     await continueGallery(async (page) => {
       await page.locator(".hljs-keyword", { hasText: "def" }).waitFor();
       const code = page.locator("pre").nth(1);
-      expect((await code.textContent())?.split("\n").length).toBe(400);
+      await expect.poll(async () => (await code.textContent())?.split("\n").length).toBe(400);
       await page.getByRole("button", { name: "Show all 502 lines" }).click();
       await expect.poll(async () => (await code.textContent())?.split("\n").length).toBe(502);
     });
@@ -154,7 +156,7 @@ describe("parts", () => {
     await continueGallery(async (page) => {
       const path = page.getByRole("img", { name: "QR code with a sign-in link" }).locator("path");
       await expect.poll(async () => (await path.getAttribute("d"))?.length).toBeGreaterThan(1000);
-      expect(await path.getAttribute("d")).toMatch(/^M0,0h1v1h-1z/);
+      await expect.poll(() => path.getAttribute("d")).toMatch(/^M0,0h1v1h-1z/);
     });
   });
 
@@ -169,7 +171,7 @@ describe("parts", () => {
       await page.mouse.move(1, 1);
       await page.clock.runFor(9000);
       await expect.poll(() => page.locator(".toast").count()).toBe(1);
-      expect(await page.locator(".toast").textContent()).toContain("It failed");
+      await expect.poll(() => page.locator(".toast").textContent()).toContain("It failed");
     });
   });
 
@@ -178,7 +180,9 @@ describe("parts", () => {
       async (page) => {
         await page.getByRole("button", { name: "Copy", exact: true }).first().click();
         await page.getByRole("button", { name: "Copied" }).waitFor();
-        expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("copied at 1");
+        await expect
+          .poll(() => page.evaluate(() => navigator.clipboard.readText()))
+          .toBe("copied at 1");
       },
       { permissions: ["clipboard-read", "clipboard-write"] },
     );
@@ -228,17 +232,17 @@ describe("frame", () => {
         );
       await field.fill("codes exit");
       await palette.getByRole("group", { name: "Documentation" }).getByText("Exit codes").waitFor();
-      expect(await chosen()).toBe("Exit codesCommands");
+      await expect.poll(() => chosen()).toBe("Exit codesCommands");
       await field.fill("ping_interval");
       const setting = palette.getByRole("group", { name: "Settings" }).getByRole("option");
       await setting.getByText("Ping interval", { exact: true }).waitFor();
-      expect(await chosen()).toBe("Ping intervalping_interval");
+      await expect.poll(() => chosen()).toBe("Ping intervalping_interval");
       await page.keyboard.press("Enter");
       await page.waitForURL("**/settings/channel#channels-pico-ping_interval");
       await page.locator("#channels-pico-ping_interval:focus").waitFor();
       await page.keyboard.press("Control+k");
       await palette.getByRole("group", { name: "Recent" }).getByText("Ping interval").waitFor();
-      expect(await chosen()).toBe("Ping interval");
+      await expect.poll(() => chosen()).toBe("Ping interval");
     });
   });
 
@@ -249,7 +253,7 @@ describe("frame", () => {
       await page.route("**/api/conversations**", (route) => route.abort());
       await palette.getByRole("combobox").fill("doctor");
       await palette.getByText("Not everything could be searched").waitFor();
-      expect(await palette.getByRole("option").count()).toBe(1);
+      await expect.poll(() => palette.getByRole("option").count()).toBe(1);
     });
   });
 
@@ -258,9 +262,11 @@ describe("frame", () => {
       await page.keyboard.press("f");
       await expect.poll(() => said(page).textContent()).toBe("followed");
       await page.keyboard.press("/");
-      expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Filter parts");
+      await expect
+        .poll(() => page.locator(":focus").getAttribute("aria-label"))
+        .toBe("Filter parts");
       await page.keyboard.press("?");
-      expect(await page.getByRole("dialog").count()).toBe(0);
+      await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
       await page.locator(":focus").evaluate((field: HTMLElement) => field.blur());
       await page.keyboard.press("?");
       const sheet = page.getByRole("dialog", { name: "Keyboard shortcuts" });
@@ -269,7 +275,7 @@ describe("frame", () => {
       await sheet.waitFor({ state: "detached" });
       const theme = await page.getAttribute("html", "data-theme");
       await page.keyboard.press("t");
-      expect(await page.getAttribute("html", "data-theme")).toBe(theme);
+      await expect.poll(() => page.getAttribute("html", "data-theme")).toBe(theme);
       await page.keyboard.press("Control+k");
       await page.getByRole("dialog", { name: "Search and commands" }).waitFor();
     });
@@ -291,7 +297,7 @@ describe("frame", () => {
         await expectAccessible(page);
         await page.getByRole("radio", { name: "Dark" }).click();
         await expectAccessible(page);
-        expect(await page.evaluate(() => document.cookie)).toContain("theme=dark");
+        await expect.poll(() => page.evaluate(() => document.cookie)).toContain("theme=dark");
       },
       { reducedMotion: "reduce" },
     );

@@ -73,10 +73,10 @@ describe("Browser at the private host name", () => {
       });
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.waitForURL(/\/login$/);
-      expect(await page.evaluate(() => localStorage.length)).toBe(0);
+      await expect.poll(() => page.evaluate(() => localStorage.length)).toBe(0);
       await page.goto(elsewhere);
-      expect(await page.evaluate(() => localStorage.getItem("kept"))).toBe("1");
-      expect(await page.evaluate(() => document.cookie)).toContain("kept=1");
+      await expect.poll(() => page.evaluate(() => localStorage.getItem("kept"))).toBe("1");
+      await expect.poll(() => page.evaluate(() => document.cookie)).toContain("kept=1");
     } finally {
       await context.close();
     }

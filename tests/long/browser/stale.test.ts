@@ -104,14 +104,14 @@ describe("Page with outdated data", () => {
       await gone(page);
       await page.clock.runFor(10);
       await live(page);
-      expect(await page.getByText("Your session has ended").count()).toBe(0);
+      await expect.poll(() => page.getByText("Your session has ended").count()).toBe(0);
       // The reason of the previous end must not appear again.
       signOut();
       dashboard.site.emit("signed-in", {});
       await page.clock.resume();
       const dialog = page.getByRole("dialog", { name: "Your session has ended" });
       await dialog.waitFor();
-      expect(await dialog.textContent()).not.toContain("rotated");
+      await expect.poll(() => dialog.textContent()).not.toContain("rotated");
     });
   });
 
@@ -158,7 +158,9 @@ describe("Page with outdated data", () => {
       expect(await asked).toBe("beforeunload");
       dashboard.site.emit("ended", { reason: "sign-out" });
       await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
-      expect(await page.getByLabel("Ping interval", { exact: true }).inputValue()).toBe("15");
+      await expect
+        .poll(() => page.getByLabel("Ping interval", { exact: true }).inputValue())
+        .toBe("15");
     });
   });
 
@@ -175,7 +177,7 @@ describe("Page with outdated data", () => {
       await page.getByText("The service rejected the request (401).").waitFor();
       dashboard.site.emit("rate", {});
       await page.getByText("Signed out", { exact: true }).waitFor();
-      expect(await dialog.count()).toBe(0);
+      await expect.poll(() => dialog.count()).toBe(0);
       await page.unroute("**/api/status");
       dashboard.site.status = running;
       for (const request of ["GET /api/figures", "GET /api/connections"])

@@ -68,7 +68,9 @@ describe("Page with slow responses", () => {
       await token(page).press("End");
       await page.keyboard.press("Enter");
       const send = page.getByRole("button", { name: "Replace", exact: true });
-      expect([await send.getAttribute("aria-disabled"), held.length]).toEqual(["true", 2]);
+      await expect
+        .poll(async () => [await send.getAttribute("aria-disabled"), held.length])
+        .toEqual(["true", 2]);
     });
   });
 
@@ -84,7 +86,9 @@ describe("Page with slow responses", () => {
       await page.getByRole("button", { name: "Finish setup" }).click();
       await among(held, 2);
       await page.clock.runFor(1_000);
-      expect(await page.getByRole("button", { name: "Finish setup" }).isDisabled()).toBe(true);
+      await expect
+        .poll(() => page.getByRole("button", { name: "Finish setup" }).isDisabled())
+        .toBe(true);
     });
   });
 
@@ -126,11 +130,15 @@ describe("Page with slow responses", () => {
       await among(held, 1);
       await interval.fill("20");
       await save.click({ force: true });
-      expect([await save.getAttribute("aria-disabled"), held.length]).toEqual(["true", 1]);
+      await expect
+        .poll(async () => [await save.getAttribute("aria-disabled"), held.length])
+        .toEqual(["true", 1]);
       dashboard.site.views.set("GET /api/settings", view({ ping_interval: 15 }, '"p2"'));
       await held[0]!.fulfill({ json: { etag: '"p2"', now: ["ping_interval"], afterRestart: [] } });
       await page.getByText("1 setting saved").waitFor();
-      expect(await page.getByText("You typed").filter({ visible: true }).count()).toBe(0);
+      await expect
+        .poll(() => page.getByText("You typed").filter({ visible: true }).count())
+        .toBe(0);
       await save.click();
       await among(held, 2);
       expect([held[1]!.request().headers()["if-match"], held[1]!.request().postDataJSON()]).toEqual(
@@ -164,7 +172,7 @@ describe("Page with slow responses", () => {
           media: [{ url: `data:image/png;base64,${dot}`, filename: "dot.png" }],
         },
       ]);
-      expect(await page.locator(".msg.mine").count()).toBe(1);
+      await expect.poll(() => page.locator(".msg.mine").count()).toBe(1);
     });
   });
 

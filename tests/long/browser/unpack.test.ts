@@ -19,6 +19,6 @@ test.skipIf(!hasPackaged)("launchBrowser keeps TMPDIR while it unpacks", async (
   const starting = launchBrowser();
   expect(tmpdir()).toBe(before);
   const browser = await starting;
-  expect(await browser.newPage().then((page) => page.evaluate(() => 1 + 1))).toBe(2);
+  await expect.poll(() => browser.newPage().then((page) => page.evaluate(() => 1 + 1))).toBe(2);
   await browser.close();
 });

@@ -100,7 +100,7 @@ describe("First visit", () => {
     await page.waitForURL("**/clients");
     await page.getByRole("button", { name: "Turn on", exact: true }).click();
     await page.getByText("The channel is on.", { exact: true }).waitFor();
-    expect(await page.evaluate(() => isSecureContext)).toBe(false);
+    await expect.poll(() => page.evaluate(() => isSecureContext)).toBe(false);
     // The button shows the message only briefly.
     const copied = page.getByRole("button", { name: "Copied" }).waitFor();
     await Promise.all([copied, page.getByRole("button", { name: "Copy channel URL" }).click()]);

@@ -217,8 +217,10 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
       await page.goto(at("doctor", withoutUpgrade).href);
       const found = page.locator(".finding", { hasText: "WebSockets through the proxy" });
       await found.getByText("a proxy drops the header Upgrade").waitFor();
-      expect(await found.textContent()).toContain("Problem:");
-      expect(await found.textContent()).toContain("proxy_set_header Upgrade $http_upgrade;");
+      await expect.poll(() => found.textContent()).toContain("Problem:");
+      await expect
+        .poll(() => found.textContent())
+        .toContain("proxy_set_header Upgrade $http_upgrade;");
     });
   });
 
