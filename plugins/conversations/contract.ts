@@ -363,6 +363,11 @@ export interface Conversations extends ConversationHistory {
   readonly taken?: TakenIds;
   /** Describes the store, without waiting for it. */
   health(): StoreHealth;
+  /**
+   * Unix milliseconds of the clock by which the store deletes what is old: no single reading of the
+   * system clock moves it. Absent if the store keeps none.
+   */
+  steadyTime?(): number;
   /** Reads the counters; undefined for conversations in memory. */
   metrics(): StoreMetrics | undefined;
   /**

@@ -28,6 +28,7 @@ export interface SqliteOptions {
  * Keeps conversations in one SQLite file. Needs Node 22.13, Deno 2.7 or Bun 1.4, or
  * in Node 20 the package `@photostructure/sqlite`. The start of the plugin rejects as listed.
  *
+ * @throws STORE_PATH if the path is one of SQLite's own names, such as `:memory:`.
  * @throws STORE_IN_USE if another process has opened the file.
  * @throws STORE_BROKEN if the file is damaged or belongs to another program; it is not changed.
  * @throws STORE_NEWER if a newer version of Doorward has written the file.
@@ -86,7 +87,8 @@ export async function configuredStore(
   }
   if (path === "" && home === undefined) throw conversationsErrors.STORE_PATH_MISSING();
   const file = path === "" ? join(home!, "state", "conversations.db") : resolve(home ?? "", path);
-  const { openSqlite } = await import("./sqlite/index.ts");
+  const { assertPath, openSqlite } = await import("./sqlite/index.ts");
+  if (path !== "") assertPath(path);
   try {
     return { opened: await openSqlite({ path: file, durability, lockWaitMs }, scope) };
   } catch (error) {

@@ -26,6 +26,11 @@ export interface StoredFile extends Address {
   readonly at: number;
   /** Unix milliseconds of the latest message with this file; absent before the first one. */
   readonly usedAt?: number;
+  /** Time of the upload or the latest use, on the clock by which files are deleted; absent for a
+   *  file of an earlier version. */
+  readonly agedAt?: number;
+  /** Id of the conversation that uses the file, as soon as it is known. */
+  readonly conversation?: string;
 }
 
 /** A part of a file, in bytes. Both ends belong to it. */
@@ -117,7 +122,7 @@ export interface UploadOptions {
 export interface DownloadOptions {
   /** Reserves memory, as `Http.holdResponse` does. */
   readonly hold: (bytes: number) => Release | undefined;
-  /** Further headers of the response. */
+  /** Further headers of the response, which replace those of the file. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -65,7 +65,7 @@ export async function sendFile(
   { request, response }: { request: IncomingMessage; response: ServerResponse },
   { hold, headers = {} }: DownloadOptions,
 ): Promise<void> {
-  const all = { ...headers, ...fileHeaders(file) };
+  const all = { ...fileHeaders(file), ...headers };
   if (matchesEtag(request.headers["if-none-match"], etagOf(file)))
     return void response.writeHead(304, all).end();
   const range = requestedRange(request, file);

@@ -31,6 +31,8 @@ const record = z.object({
   sender: z.string(),
   at: z.number(),
   usedAt: z.number().exactOptional(),
+  agedAt: z.number().exactOptional(),
+  conversation: z.string().exactOptional(),
 });
 
 /** @returns Undefined if the text does not describe the file with this id. */

@@ -69,9 +69,12 @@ export function media({
     async start(scope) {
       const { clock, log, random, after, config, uses, on, onConfig, onReady } = scope;
       const store = given ?? (await openFolder(home, config().path, scope));
-      const service = new MediaService({ store, clock, random, config, searchPath });
       const { conversations } = uses;
-      const upkeep = new Upkeep({ usage: service.usage, conversations, clock, log, after });
+      const options = { store, clock, random, config, searchPath, conversations };
+      const service = new MediaService(options);
+      const { usage, fileClock } = service;
+      const own = { usage, fileClock, store };
+      const upkeep = new Upkeep({ ...own, conversations, clock, log, after });
       on("channels:session-cleared", (address) => upkeep.clear(address));
       on("channels:deletion-ended", (address) => upkeep.cleared(address));
       onConfig((next, before) => (next.path === before.path ? {} : { afterRestart: ["path"] }));

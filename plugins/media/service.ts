@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import type { Clock } from "../../kernel/index.ts";
-import type { Address } from "../conversations/contract.ts";
+import type { Address, Conversations } from "../conversations/contract.ts";
 import { runCheck } from "./check.ts";
 import type { MediaConfig } from "./config.ts";
 import { examineType, headBytes, isShown } from "./content-type.ts";
@@ -20,6 +20,7 @@ import type {
 import { sendFile } from "./download.ts";
 import { mediaErrors } from "./errors.ts";
 import { exportFiles } from "./export.ts";
+import { FileClock } from "./file-clock.ts";
 import { createFileId } from "./file-id.ts";
 import { cleanFilename } from "./filename.ts";
 import { readForm } from "./form.ts";
@@ -31,6 +32,7 @@ interface MediaServiceOptions {
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
   readonly config: () => MediaConfig;
+  readonly conversations: Pick<Conversations, "find" | "steadyTime"> | undefined;
   /** `PATH` of the command that checks new files. */
   readonly searchPath: string;
 }
@@ -57,12 +59,14 @@ class Head {
 
 export class MediaService implements MediaFiles {
   readonly usage: Usage;
+  readonly fileClock: FileClock;
   private readonly options: MediaServiceOptions;
   private readonly slots = new UploadSlots();
 
   constructor(options: MediaServiceOptions) {
     this.options = options;
     this.usage = new Usage(options.store, options.config);
+    this.fileClock = new FileClock({ ...options, usage: this.usage });
   }
 
   put(
@@ -84,10 +88,11 @@ export class MediaService implements MediaFiles {
     return files.toSorted((one, other) => one.at - other.at);
   }
 
-  async use({ channel, session }: Address, id: string): Promise<StoredFile> {
+  async use(address: Address, id: string): Promise<StoredFile> {
+    const { channel, session } = address;
     const file = await this.require(id);
     if (file.channel !== channel || file.session !== session) throw mediaErrors.unknown_media();
-    const used = { ...file, usedAt: this.options.clock.now() };
+    const used = { ...file, ...(await this.useNow(address)) };
     await this.options.store.link(used);
     return used;
   }
@@ -97,16 +102,17 @@ export class MediaService implements MediaFiles {
     if (file.channel === channel && file.session === session)
       return this.use({ channel, session }, id);
     await this.usage.load();
-    const { clock, random, store } = this.options;
-    const now = clock.now();
+    const { random, store } = this.options;
     const address = { channel, session };
+    const used = await this.useNow(address);
+    const { conversation: _, ...content } = file;
     const shared: StoredFile = {
-      ...file,
+      ...content,
       ...address,
       id: createFileId(address, random),
       sender: application,
-      at: now,
-      usedAt: now,
+      at: used.usedAt,
+      ...used,
     };
     const reserved = this.usage.reserve({ address, sender: application }, file.size);
     try {
@@ -171,6 +177,17 @@ export class MediaService implements MediaFiles {
     return this.options.config().max_file_mb * MiB;
   }
 
+  /** The fields of a file that a message uses now. */
+  private async useNow(
+    address: Address,
+  ): Promise<Pick<StoredFile, "agedAt" | "conversation"> & { readonly usedAt: number }> {
+    const { clock, conversations } = this.options;
+    // The first message has no conversation yet, and a store that fails logs why: `Upkeep` follows.
+    const found = await conversations?.find(address).catch(() => undefined);
+    const times = { usedAt: clock.now(), agedAt: await this.fileClock.read() };
+    return found ? { ...times, conversation: found.id } : times;
+  }
+
   private async require(id: string): Promise<StoredFile> {
     const file = await this.get(id);
     if (file) return file;
@@ -199,7 +216,11 @@ export class MediaService implements MediaFiles {
     try {
       const file = await this.options.store.put(counted(), async (content) => {
         await this.check(content, details, isCurrent);
-        return this.describe(address, content, details, head.bytes());
+        const described = this.describe(address, content, details, head.bytes());
+        // The application stores a file to send it.
+        return sender === application
+          ? { ...described, ...(await this.useNow(address)) }
+          : { ...described, agedAt: await this.fileClock.read() };
       });
       this.usage.add(file);
       return file;
@@ -228,7 +249,6 @@ export class MediaService implements MediaFiles {
   ): StoredFile {
     const { clock, random } = this.options;
     const filename = cleanFilename(given);
-    const at = clock.now();
     return {
       ...address,
       id: createFileId(address, random),
@@ -237,9 +257,7 @@ export class MediaService implements MediaFiles {
       filename,
       ...examineType(head, declared, filename),
       sender,
-      at,
-      // The application stores a file to send it.
-      ...(sender === application && { usedAt: at }),
+      at: clock.now(),
     };
   }
 }

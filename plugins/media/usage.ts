@@ -21,6 +21,8 @@ interface Owner {
 }
 
 export class Usage {
+  /** The latest time at which a file was used, on the clock by which files are deleted, or 0. */
+  newest = 0;
   private readonly store: MediaStore;
   private readonly config: () => MediaConfig;
   private readonly counts = new Map<string, Count>();
@@ -109,6 +111,7 @@ export class Usage {
     const found: StoredFile[] = [];
     for await (const file of this.store.find({})) found.push(file);
     this.counts.clear();
+    this.newest = found.reduce((newest, { agedAt = 0 }) => Math.max(newest, agedAt), 0);
     for (const file of found) this.add(file);
     for (const { owner, bytes } of this.arriving) this.change(owner, bytes, 1);
   }

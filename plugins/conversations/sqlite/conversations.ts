@@ -105,6 +105,10 @@ export class SqliteConversations implements OpenConversations {
     return this.store.health();
   }
 
+  steadyTime(): number {
+    return this.store.rows.retentionClock.read();
+  }
+
   metrics(): StoreMetrics {
     return this.store.metrics.read();
   }

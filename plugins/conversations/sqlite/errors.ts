@@ -22,6 +22,9 @@ export const storeErrors = errorTable({
   STORE_UNFINISHED: (path: string, log: string) =>
     `${path} was written by an earlier version of Doorward, and ${log} has messages that are not ` +
     "in it yet. Start and stop that version once, then start this one.",
+  STORE_PATH: (path: string) =>
+    `"${path}" is not the path of a file. For conversations that end with the process, leave out ` +
+    'the store, or set "store.kind": "memory".',
   STORE_DRIVER_MISSING: ({ bun, deno, node }: Partial<Record<string, string>>) =>
     `${bun ? `Bun ${bun}` : deno ? `Deno ${deno}` : `Node ${node}`} has no SQLite that Doorward ` +
     "can use. Use Node 22.13, Deno 2.7, Bun 1.4 or newer, or in Node 20 run: npm install " +

@@ -49,6 +49,7 @@ interface OpenedStore {
 /**
  * Opens a store in a SQLite file, or creates the file. One process can open it at a time.
  *
+ * @throws STORE_PATH if the path is one of SQLite's own names, such as `:memory:`.
  * @throws STORE_IN_USE if another process has opened the file.
  * @throws STORE_BROKEN if the file is damaged or belongs to another program; it is not changed.
  * @throws STORE_NEWER if a newer version of Doorward has written it.
@@ -58,6 +59,7 @@ interface OpenedStore {
  */
 export async function openSqliteStore(options: OpenSqliteOptions): Promise<OpenedStore> {
   const { durability = "process", clock, log, random, maxPages, lockWaitMs = 11_000 } = options;
+  assertPath(options.path);
   const path = resolve(options.path);
   const driver = options.driver ?? loadDriver();
   if (!driver) throw storeErrors.STORE_DRIVER_MISSING(process.versions);
@@ -85,6 +87,11 @@ export async function openSqliteStore(options: OpenSqliteOptions): Promise<Opene
     await lock.release();
     throw error;
   }
+}
+
+/** @throws STORE_PATH if SQLite gives the path a meaning of its own. */
+export function assertPath(path: string): void {
+  if (/^(:memory:|file:.*|)$/s.test(path)) throw storeErrors.STORE_PATH(path);
 }
 
 /** Opens the conversations in a SQLite file, as {@link openSqliteStore} does. */

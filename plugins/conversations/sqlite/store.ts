@@ -79,7 +79,7 @@ export class SqliteStore {
   private readonly options: SqliteStoreOptions;
   private readonly connection: Connection;
   private readonly upkeep: Upkeep;
-  private readonly rows: Rows;
+  readonly rows: Rows;
   private readonly state: StoreState;
   /** The messages of persons in the open batch, which may record their acceptance, too. */
   private readonly waitingTurns = new Map<string, { taken: Taken | undefined }>();

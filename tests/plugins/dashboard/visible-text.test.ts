@@ -11,8 +11,21 @@ describe("visibleText", () => {
     );
   });
 
+  test.each(["\u{E0100}", "\u{E01EF}", "\u3164", "\u115F", "\u034F", "\u2800", "\u200D", "\u200C"])(
+    "shows %j between Latin letters",
+    (character) => {
+      const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
+      expect(visibleText(`r${character}m`)).toBe(`r⟨U+${code}⟩m`);
+      expect(visibleText(character)).toBe(`⟨U+${code}⟩`);
+    },
+  );
+
+  test("shows a selector behind a letter", () => {
+    expect(visibleText("a\uFE0F 1\uFE0F")).toBe("a⟨U+FE0F⟩ 1⟨U+FE0F⟩");
+  });
+
   test("keeps lines, tabs, emoji and other scripts", () => {
-    const text = "one\n\ttwo 👩‍💻 می‌خواهم é 漢字";
+    const text = "one\n\ttwo 👩‍💻 ❤️ 1️⃣ 👍🏽 می‌خواهم क्‍ष é 漢字";
     expect(visibleText(text)).toBe(text);
     expect(visibleText("a\r\nb")).toBe("a\nb");
   });

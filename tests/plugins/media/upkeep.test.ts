@@ -22,10 +22,23 @@ import { connectClient, token, waitFor } from "../../support/pico-server-harness
 const day = 86_400_000;
 const address = { channel: "pico", session: "s" };
 
+/** Time that passes, and a system clock that is set by `system.wrongMs`. */
+function createWrongClock(at: number) {
+  const clock = createStoppedClock();
+  clock.set(at);
+  const system = {
+    wrongMs: 0,
+    now: (): number => clock.now() + system.wrongMs,
+    monotonic: () => clock.monotonic(),
+    setTimeout: clock.setTimeout.bind(clock),
+    clearTimeout: clock.clearTimeout.bind(clock),
+  };
+  return { clock, system };
+}
+
 async function start() {
   const home = await mkdtemp(join(tmpdir(), "doorward-files-"));
-  const clock = createStoppedClock();
-  clock.set(Date.now());
+  const { clock, system } = createWrongClock(Date.now());
   const { log, lines } = createCapturedLog();
   const kernel = createKernel(
     [
@@ -37,7 +50,7 @@ async function start() {
       picoServer(),
       application((message) => void message.reply({ content: "ok" })),
     ],
-    { clock, log, config: { "channels.pico": { enabled: true, drain_timeout: 0 } } },
+    { clock: system, log, config: { "channels.pico": { enabled: true, drain_timeout: 0 } } },
   );
   await kernel.start();
   const { services } = kernel;
@@ -46,6 +59,7 @@ async function start() {
   const folder = join(home, "state", "media");
   return {
     clock,
+    system,
     lines,
     kernel,
     files: services.media,
@@ -101,6 +115,44 @@ describe("Upkeep", () => {
     expect((await run.stored()).filter((path) => path.includes(file.sha256))).toHaveLength(2);
   });
 
+  test("keeps files of a conversation that began with a wrong clock", async () => {
+    await using run = await start();
+    run.system.wrongMs = 400 * day;
+    const first = await run.upload("first");
+    await run.say(first.id);
+    run.system.wrongMs = 0;
+    const second = await run.upload("second");
+    await run.say(second.id);
+    const unused = await run.upload("unused");
+    const later = () => {
+      run.clock.increment(hour);
+      return run.files.get(unused.id);
+    };
+    await expect.poll(later).toBeUndefined();
+    expect(await run.files.get(first.id)).toBeDefined();
+    expect(await run.files.get(second.id)).toBeDefined();
+  });
+
+  test("deletes files from the future with their conversation", async () => {
+    await using run = await start();
+    run.system.wrongMs = 400 * day;
+    const file = await run.upload("used");
+    await run.say(file.id);
+    run.system.wrongMs = 0;
+    run.clock.increment(1_000);
+    await run.history.forget((await run.find())!.id);
+    await expect.poll(() => run.files.get(file.id)).toBeUndefined();
+  });
+
+  test("stores the conversation with each file that a message names", async () => {
+    await using run = await start();
+    await run.say((await run.upload("first")).id);
+    const file = await run.upload("second");
+    await run.say(file.id);
+    const { id } = (await run.find())!;
+    expect(await run.files.get(file.id)).toMatchObject({ conversation: id });
+  });
+
   test("keeps the files if the deletion fails", async () => {
     await using run = await start();
     const file = await run.upload("used");
@@ -114,18 +166,25 @@ describe("Upkeep", () => {
 describe("Upkeep.sweep", () => {
   async function sweepWith(conversations: Pick<Conversations, "find"> | undefined) {
     const folder = await mkdtemp(join(tmpdir(), "doorward-files-"));
-    const clock = createStoppedClock();
-    clock.set(100 * day);
+    const { clock, system } = createWrongClock(100 * day);
     const store = new FolderStore(folder, randomBytes);
     await store.prepare();
     const config = (): MediaConfig => mediaSchema.parse({});
-    const service = new MediaService({ store, clock, random: randomBytes, config, searchPath: "" });
-    const { usage } = service;
+    const service = new MediaService({
+      store,
+      clock: system,
+      random: randomBytes,
+      config,
+      conversations,
+      searchPath: "",
+    });
     const { log, lines } = createCapturedLog();
     const upkeep = new Upkeep({
-      usage,
+      usage: service.usage,
+      fileClock: service.fileClock,
+      store,
       conversations,
-      clock,
+      clock: system,
       log,
       after: () => () => undefined,
     });
@@ -135,14 +194,48 @@ describe("Upkeep.sweep", () => {
       await upkeep.sweep();
       return (await service.get(file.id)) !== undefined;
     };
-    return { isKeptAfter, lines, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+    return {
+      isKeptAfter,
+      system,
+      store,
+      service,
+      file,
+      lines,
+      [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+    };
   }
-  const conversation = (createdAt: number) =>
-    ({ find: async () => ({ createdAt }) }) as unknown as Pick<Conversations, "find">;
+  const conversation = (id = "c1") =>
+    ({ find: async () => ({ id }) }) as unknown as Pick<Conversations, "find">;
 
   test("keeps the files of a conversation that exists", async () => {
-    await using run = await sweepWith(conversation(100 * day + 5));
+    await using run = await sweepWith(conversation());
     expect(await run.isKeptAfter(90 * day)).toBe(true);
+  });
+
+  test.each([400 * day, -90 * day])(
+    "keeps recent files if the clock is wrong by %d",
+    async (ms) => {
+      await using run = await sweepWith(undefined);
+      run.system.wrongMs = ms;
+      expect(await run.isKeptAfter(hour / 2)).toBe(true);
+      expect(await run.isKeptAfter(2 * day)).toBe(false);
+    },
+  );
+
+  test("keeps files of earlier versions for a day", async () => {
+    await using run = await sweepWith(undefined);
+    const { agedAt: _, ...earlier } = run.file;
+    await run.store.link({ ...earlier, at: 9_000 * day, usedAt: 9_000 * day });
+    expect(await run.isKeptAfter(2 * day)).toBe(true);
+    expect(await run.isKeptAfter(day + 1)).toBe(false);
+  });
+
+  test("continues the time of the files after a restart", async () => {
+    await using run = await sweepWith(undefined);
+    await run.store.link({ ...run.file, agedAt: 300 * day });
+    expect(await run.isKeptAfter(day - 1)).toBe(true);
+    expect(await run.isKeptAfter(day - 1)).toBe(true);
+    expect(await run.isKeptAfter(2)).toBe(false);
   });
 
   test("deletes the files of a conversation that retention has deleted", async () => {
@@ -152,8 +245,11 @@ describe("Upkeep.sweep", () => {
   });
 
   test("deletes the files of an earlier conversation of the session", async () => {
-    await using run = await sweepWith(conversation(102 * day));
-    expect(await run.isKeptAfter(3 * day)).toBe(false);
+    const found = { id: "c1" };
+    await using run = await sweepWith({ find: async () => found } as never);
+    expect(await run.isKeptAfter(2 * day)).toBe(true);
+    found.id = "c2";
+    expect(await run.isKeptAfter(2 * day)).toBe(false);
   });
 
   test("deletes nothing while the conversations cannot be read", async () => {

@@ -35,7 +35,9 @@ export function mediaRoutes(app: FastifyInstance, context: DashboardContext): vo
     const file = await media.get(request.params.id);
     if (file?.channel !== channel) throw refuse("not_found");
     const hold = (bytes: number) => context.http.holdResponse(reply.raw, bytes);
-    await media.send(file, request.raw, reply.raw, { hold });
+    // After a sign-out, nothing that was looked at is left in the cache of the browser.
+    const headers = { "Cache-Control": "no-store" };
+    await media.send(file, request.raw, reply.raw, { hold, headers });
     reply.hijack(); // the response was written to the socket
     return reply;
   });

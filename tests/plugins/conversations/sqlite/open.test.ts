@@ -21,9 +21,17 @@ import {
   findSqliteDriver,
   loadDriver,
 } from "../../../../plugins/conversations/sqlite/driver.ts";
+import { openSqliteStore } from "../../../../plugins/conversations/sqlite/index.ts";
 import { storeErrors } from "../../../../plugins/conversations/sqlite/errors.ts";
 import { version } from "../../../../plugins/conversations/sqlite/schema.ts";
-import { address, begin, createFolder, entry, openStore } from "../../../support/sqlite-store.ts";
+import {
+  address,
+  begin,
+  createFolder,
+  entry,
+  openStore,
+  StoppedTime,
+} from "../../../support/sqlite-store.ts";
 
 const driver = loadDriver()!;
 const name = "conversations.db";
@@ -39,6 +47,13 @@ function edit(path: string, sql: string): void {
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe("openSqliteStorage", () => {
+  test.each([":memory:", "", "file:x?mode=memory"])("rejects the path %j", async (path) => {
+    const log = createCapturedLog().log;
+    const random = (): Uint8Array => new Uint8Array();
+    const opened = openSqliteStore({ path, log, random, clock: new StoppedTime() });
+    await expect(opened).rejects.toMatchObject({ code: "STORE_PATH" });
+  });
+
   test("creates private files in a private folder", async () => {
     const path = join(createFolder(), "deep", "state");
     const store = await openStore({ folder: path });

@@ -53,6 +53,7 @@ describe("/api/media", () => {
       const part = await office.request(file.url, { headers: headersOf });
       expect([part.status, await part.text()]).toEqual([206, "PNG"]);
       expect(part.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
+      expect(part.headers.get("cache-control")).toBe("no-store");
       const head = await office.request(file.url, { method: "HEAD", headers: office.session });
       expect([head.status, head.headers.get("content-length")]).toEqual([200, "64"]);
     });
