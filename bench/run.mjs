@@ -21,6 +21,7 @@ import { measureRolling } from "./workloads/rolling.mjs";
 import { measureProtocols } from "./workloads/protocols.mjs";
 import { measureDurable } from "./workloads/durable.mjs";
 import { measureStore } from "./workloads/store.mjs";
+import { measureTurns } from "./workloads/turns.mjs";
 
 /** @type {Record<string, (size: import("./rounds.mjs").Size) =>
  *  Promise<import("./report.mjs").Target[]>>} */
@@ -39,6 +40,7 @@ const workloads = {
   idle: measureIdle,
   store: measureStore,
   durable: measureDurable,
+  turns: measureTurns,
   nodes: measureNodes,
   rolling: measureRolling,
   protocols: measureProtocols,

@@ -10,6 +10,7 @@ import type { PicoServerConfig } from "./config.ts";
 import { Connection } from "./connection/connection.ts";
 import type { ConnectionContext, RuntimeContext } from "./connection/context.ts";
 import { MessageFiles, mediaPath } from "./session/message-files.ts";
+import { FrameTurns } from "./connection/frame-turns.ts";
 import { MemoryBudget } from "./connection/memory-budget.ts";
 import { createBodyMemory, type BodyMemory } from "./http/body-memory.ts";
 import { picoErrors } from "./errors.ts";
@@ -379,6 +380,7 @@ export class PicoChannel {
         running: channel.running,
         isToken: this.sessionGuard.isToken,
         budget,
+        turns: new FrameTurns(),
       },
       registry: {
         checkClock: connections.checkClock,

@@ -8,8 +8,9 @@ import { scripts, type ScriptName } from "./scripts.ts";
 
 const maxWaiting = 10_000;
 const maxWaitingBytes = 16 * 1024 * 1024;
-/** Operations and bytes in one run of the batch script. */
-const maxBatch = 512;
+/** Calls in one pipeline: its callers learn their outcomes in one turn of the event loop. */
+const maxPerTurn = 192;
+/** Bytes in one run of the batch script. */
 const maxBatchBytes = 1024 * 1024;
 /** Milliseconds that one WAIT may take. */
 const confirmMs = 500;
@@ -96,7 +97,7 @@ function toGroups(calls: readonly WaitingCall[]): readonly (readonly WaitingCall
   for (const call of calls) {
     const isMember = isOperation(call.script);
     bytes += call.bytes ?? 0;
-    if (isMember && batch && batch.length < maxBatch && bytes <= maxBatchBytes) batch.push(call);
+    if (isMember && batch && bytes <= maxBatchBytes) batch.push(call);
     else {
       groups.push([call]);
       batch = isMember ? groups.at(-1) : undefined;
@@ -202,8 +203,7 @@ export class CallQueue {
     const client = this.options.client();
     if (this.isSending || !client || this.queue.length === 0) return;
     this.isSending = true;
-    const calls = this.queue;
-    this.queue = [];
+    const calls = this.queue.splice(0, maxPerTurn);
     try {
       await this.exchange(client, calls);
     } finally {

@@ -26,6 +26,7 @@ test.concurrent("runs every workload with the built-in peers", async () => {
     "curves",
     "latency",
     "nodes",
+    "turns",
     "protocols",
   ];
   const report = await bench("--peers", "ws,raw writes,bare sse", ...workloads);

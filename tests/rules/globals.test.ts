@@ -27,9 +27,9 @@ const kit =
   "testkit/(fault-line|fault-proxy|queue|client|rules/\\w+|conformance|open-resources|wire)";
 const http = "plugins/http/(connection-limits|responses|listeners|server)";
 const plugins =
-  "(plugins/(program/process|channels/(answer-stop|handed-calls|inbound|questions)|conversations/sqlite/store|" +
-  "redis/(call-queue|inspect)|" +
-  "pico-server/(drain|shutdown|connection/web-socket))|lib/pico-link/connect)";
+  "(plugins/(program/process|channels/(answer-stop|handed-calls|inbound|questions)|" +
+  "conversations/sqlite/(store|writer)|redis/(call-queue|inspect)|" +
+  "pico-server/(drain|shutdown|connection/(frame-turns|web-socket)))|lib/pico-link/connect)";
 const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 
 describe("sources", () => {

@@ -54,7 +54,12 @@ export class SqliteConversations implements OpenConversations {
         });
       }),
   };
-  readonly questions: StoredQuestions = { list: async (address) => this.store.questions(address) };
+  readonly questions: StoredQuestions = {
+    list: async (address) => {
+      if (address === undefined) await this.store.settled();
+      return this.store.questions(address);
+    },
+  };
   private readonly store: SqliteStore;
   private readonly scope: Scope;
   /** Limits of the streams in memory, for tests. */
@@ -114,22 +119,27 @@ export class SqliteConversations implements OpenConversations {
   }
 
   async list(options?: Parameters<Conversations["list"]>[0]): Promise<Page<ConversationSummary>> {
+    await this.store.settled();
     return this.store.reading(() => this.store.history.list(options));
   }
 
   async find(address: Address): Promise<ConversationSummary | undefined> {
+    await this.store.settled();
     return this.store.reading(() => this.store.history.find(address));
   }
 
   async get(id: string): Promise<ConversationSummary> {
+    await this.store.settled();
     return this.store.reading(() => this.store.history.get(id));
   }
 
   async read(id: string, options?: Parameters<Conversations["read"]>[1]): Promise<Page<Turn>> {
+    await this.store.settled();
     return this.store.reading(() => this.store.history.read(id, options));
   }
 
   async search(text: string, options?: { readonly limit?: number }): Promise<readonly SearchHit[]> {
+    await this.store.settled();
     return this.store.reading(() => {
       this.store.completeIndex();
       return this.store.history.search(text, options);

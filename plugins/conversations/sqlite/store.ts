@@ -1,16 +1,15 @@
 /**
- * Conversations in one SQLite file, on the main thread: one transaction per turn of the event loop.
+ * Conversations in one SQLite file, on the main thread: one transaction per turn of the event loop,
+ * with a limited number of writes. A read writes what it needs, and tells no writer.
  * Read it from top to bottom; `schema.ts` describes the tables.
  */
-import fs from "node:fs";
-import { promisify } from "node:util";
 import type { Clock, Log } from "../../../kernel/index.ts";
 import { keyOf } from "../../../lib/util.ts";
 import type { Address, StoredEnd, StoredQuestion } from "../contract.ts";
-import { CommitMetrics } from "../commit-metrics.ts";
+import type { CommitMetrics } from "../commit-metrics.ts";
 import type { StoredStream, StreamPositions } from "../log/stream.ts";
 import type { StoreHealth, TakenId } from "../contract.ts";
-import { codes, isOfFile, resultCode, type Connection } from "./driver.ts";
+import { codes, resultCode, type Connection } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { History } from "./history.ts";
 import { addressOf, type Growth, type Live, type NewEntry, type Taken } from "./live.ts";
@@ -18,11 +17,10 @@ import { setMeta } from "./recovery.ts";
 import { Rows, type StoreLimits } from "./rows.ts";
 import { StoreState } from "./state.ts";
 import { Upkeep } from "./upkeep.ts";
+import type { Outcome, Write } from "./write-queue.ts";
+import { Writer } from "./writer.ts";
 
 export type { NewEntry } from "./live.ts";
-
-/** Receives the outcome of a write: nothing, or why it was not stored. */
-type Outcome = (error?: unknown) => void;
 
 export interface SqliteStoreOptions {
   readonly path: string;
@@ -38,28 +36,12 @@ export interface SqliteStoreOptions {
   readonly overfull?: (() => void) | undefined;
 }
 
-interface Write {
-  readonly live: Live;
-  readonly bytes: number;
-  /** Writes its rows, inside the transaction. Absent for what only waits for the batch. */
-  readonly run?: () => void;
-  readonly done: Outcome;
-}
-
-interface Batch {
-  readonly at: number;
-  readonly writes: Write[];
-  bytes: number;
-}
-
-const fdatasync = promisify(fs.fdatasync);
 const pause = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 /** Writes and bytes that may wait. */
 const maxWaiting = 10_000;
 const maxWaitingBytes = 16 * 1024 * 1024;
-/** How long a batch is tried again while another program holds a lock, and how often. */
-const busyMs = 2_000;
+/** Pause before a change is tried again while another program holds a lock. */
 const busyRetryMs = 10;
 /** Pause before summaries and the index are brought up to date, and between two steps of that. */
 const tidyMs = 250;
@@ -75,26 +57,22 @@ const overfullRatio = 1.1;
 
 export class SqliteStore {
   readonly history: History;
-  readonly metrics = new CommitMetrics();
   private readonly options: SqliteStoreOptions;
   private readonly connection: Connection;
   private readonly upkeep: Upkeep;
   readonly rows: Rows;
   private readonly state: StoreState;
-  /** The messages of persons in the open batch, which may record their acceptance, too. */
+  /** The messages of persons that wait, whose rows may record their acceptance, too. */
   private readonly waitingTurns = new Map<string, { taken: Taken | undefined }>();
-  private batch: Batch | undefined;
-  /** Set while the disk is synced: nothing is committed in that time. */
-  private syncing: Promise<unknown> | undefined;
-  private log: number | undefined;
-  private readonly timers: { tidy?: unknown; growth?: unknown; retry?: unknown } = {};
+  private readonly writer: Writer;
+  private readonly timers: { tidy?: unknown; growth?: unknown } = {};
   private savedAt = -Infinity;
   private isOverfull = false;
   private isCatchingUp = false;
 
   /** @param connection - An open database whose schema and state were checked. */
   constructor(connection: Connection, options: SqliteStoreOptions) {
-    const { clock } = options;
+    const { path, durability, clock, log, changed } = options;
     this.options = options;
     this.connection = connection;
     this.history = new History(connection, () => this.beforeReading());
@@ -102,7 +80,22 @@ export class SqliteStore {
     this.state = new StoreState(options);
     const { history, upkeep } = this;
     this.rows = new Rows(connection, { ...options, history, indexed: upkeep.indexed });
+    this.writer = new Writer({
+      ...{ path, durability, clock, log, connection, changed },
+      ...{ rows: this.rows, state: this.state },
+      wrote: () => this.scheduleTidy(tidyMs),
+      failed: (error) => this.fail(error),
+    });
     if (this.upkeep.hasWork()) this.scheduleTidy(tidyMs);
+  }
+
+  get metrics(): CommitMetrics {
+    return this.writer.metrics;
+  }
+
+  /** Resolves when all present writes are stored: a read of many sessions writes little then. */
+  settled(): Promise<void> {
+    return this.writer.settled();
   }
 
   // Writes
@@ -110,8 +103,8 @@ export class SqliteStore {
   /** @throws store_busy if 10,000 writes or 16 MiB wait; store_unavailable if the store is full. */
   assertRoom(): void {
     this.state.assertOpen();
-    const { writes = [], bytes = 0 } = this.batch ?? {};
-    if (writes.length >= maxWaiting || bytes >= maxWaitingBytes) throw storeErrors.store_busy();
+    const { added, told, bytes } = this.writer.queue;
+    if (added - told >= maxWaiting || bytes >= maxWaitingBytes) throw storeErrors.store_busy();
     if (!this.isOverfull) return;
     const reason = "it has reached store.max_mb, and all conversations in it are in use";
     throw storeErrors.store_unavailable(this.options.path, reason);
@@ -124,8 +117,8 @@ export class SqliteStore {
   }
 
   /**
-   * Adds an entry with the next number of its stream to the batch of this turn of the event loop.
-   * Publish the entry after `done` only: if the batch fails, its number is used again.
+   * Adds an entry with the next number of its stream to those that are written soon. Publish the
+   * entry after `done` only: if it is not stored, its number is used again.
    */
   append(address: Address, epoch: string, entry: NewEntry, done: Outcome): void {
     const live = this.live(address, epoch);
@@ -133,15 +126,19 @@ export class SqliteStore {
     const at = this.options.clock.now();
     const turn: { taken: Taken | undefined } = { taken: undefined };
     const { request, answers } = entry;
-    if (request !== undefined)
-      this.waitingTurns.set(keyOf(address.channel, address.session, request), turn);
+    const name = keyOf(address.channel, address.session, request ?? "");
+    if (request !== undefined) this.waitingTurns.set(name, turn);
     const answered =
       answers === undefined
         ? undefined
         : this.waitingTurns.get(keyOf(address.channel, address.session, answers));
     if (answered) answered.taken ??= { digest: null, isStopped: false };
     const run = (): void => this.rows.insert(live, seq, at, entry, turn.taken);
-    this.add({ live, bytes: entry.frame.byteLength, run, done });
+    const ran = (): void => {
+      if (this.waitingTurns.get(name) === turn) this.waitingTurns.delete(name);
+    };
+    const bytes = entry.frame.byteLength;
+    this.add({ live, bytes, run, done, ...(request !== undefined && { ran }) });
   }
 
   /** Records that the application accepted a message, or that a client stopped it before that. */
@@ -158,7 +155,7 @@ export class SqliteStore {
   /** Runs after everything that was added before is stored, or was not. */
   afterBatch(address: Address, done: () => void): void {
     const live = this.rows.live(address);
-    if (!this.batch || !live) done();
+    if (!live || live.writes === 0) done();
     else this.add({ live, bytes: 0, done });
   }
 
@@ -219,20 +216,20 @@ export class SqliteStore {
   }
 
   questions(address?: Address): readonly StoredQuestion[] {
-    this.flush();
+    this.writer.writeNow(address && this.rows.live(address));
     return this.reading(() => this.rows.questions.list(address));
   }
 
   /** Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. */
   knownIds(address: Address): readonly TakenId[] {
-    this.flush();
+    this.writeSession(address);
     return this.reading(() => this.rows.knownIds(address));
   }
 
   /** True if one of the newest 2,048 entries is the message of a client with this id. */
   hasTurn(address: Address, request: string): boolean {
+    this.writeSession(address);
     return this.reading(() => {
-      this.flush();
       const live = this.rows.find(address);
       return live !== undefined && this.rows.findRequest(live, request) !== undefined;
     });
@@ -244,7 +241,7 @@ export class SqliteStore {
       ...this.state.health(days),
       conversations: this.rows.count,
       ...(this.rows.oldestAt > 0 && { oldestAt: this.rows.oldestAt }),
-      waitingBytes: this.batch?.bytes ?? 0,
+      waitingBytes: this.writer.queue.bytes,
       searches: true,
     };
   }
@@ -252,14 +249,14 @@ export class SqliteStore {
   /** Brings the index for search up to date, for at most 20 ms. */
   completeIndex(): void {
     const end = this.options.clock.monotonic() + searchMs;
-    this.flush();
-    for (let hasMore = !this.syncing; hasMore && this.options.clock.monotonic() <= end;)
+    this.writer.writeNow();
+    for (let hasMore = !this.writer.syncing; hasMore && this.options.clock.monotonic() <= end;)
       if (!this.attempt(() => (hasMore = this.upkeep.step()))) return;
   }
 
   /** True while entries wait for the index, or deleted ones for their removal. */
   isBusy(): boolean {
-    return this.batch !== undefined || this.upkeep.hasWork();
+    return !this.writer.queue.isEmpty || this.upkeep.hasWork();
   }
 
   // Changes of whole conversations
@@ -325,14 +322,10 @@ export class SqliteStore {
     return deleted;
   }
 
-  /** Writes the batch, and closes the file. The next start completes summaries that failed. */
+  /** Writes the rest, and closes the file. The next start completes summaries that failed. */
   async close(): Promise<void> {
     if (this.state.isClosed) return;
-    while (this.batch || this.syncing) {
-      if (this.syncing) await this.syncing;
-      else this.flush();
-      if (this.timers.retry !== undefined) await pause();
-    }
+    await this.writer.close();
     this.state.isClosed = true;
     this.state.lost = undefined;
     for (const timer of Object.values(this.timers)) this.options.clock.clearTimeout(timer);
@@ -348,117 +341,23 @@ export class SqliteStore {
       log.warn({ err: error, path }, "the summaries of the conversations follow at the next start");
     }
     this.connection.close();
-    if (this.log !== undefined) fs.closeSync(this.log);
+    this.writer.release();
   }
 
-  // Batches
+  // Writing
+
+  private add(write: Write): void {
+    this.writer.add(write);
+  }
+
+  private writeSession(address: Address): void {
+    const live = this.rows.live(address);
+    if (live && live.writes > 0) this.writer.writeNow(live);
+  }
 
   /** @param epoch - Of a stream that is new. */
   private live(address: Address, epoch?: string): Live {
     return this.reading(() => this.rows.liveOf(address, epoch));
-  }
-
-  private openBatch(): Batch {
-    this.state.assertOpen();
-    if (this.batch === undefined) {
-      this.batch = { at: this.options.clock.monotonic(), writes: [], bytes: 0 };
-      setImmediate(() => this.flush());
-    }
-    return this.batch;
-  }
-
-  private add(write: Write): void {
-    const batch = this.openBatch();
-    batch.writes.push(write);
-    batch.bytes += write.bytes;
-    write.live.writes += 1;
-  }
-
-  /** Stores the batch and tells its writers, unless the disk is being synced. */
-  private flush(): void {
-    const { batch } = this;
-    if (batch === undefined || this.syncing || this.state.isClosed) return;
-    const failed = new Map<Live, unknown>();
-    const startedAt = this.options.clock.monotonic();
-    try {
-      this.state.assertSameFile();
-      this.write(batch, failed);
-      this.state.noteSuccess();
-      this.metrics.committed((this.options.clock.monotonic() - startedAt) / 1_000);
-    } catch (error) {
-      if (resultCode(error) === codes.busy && startedAt - batch.at < busyMs) return this.retry();
-      const failure = this.fail(error);
-      this.metrics.failed(failure);
-      for (const { live } of batch.writes) failed.set(live, failure);
-    }
-    this.batch = undefined;
-    this.waitingTurns.clear();
-    if (failed.size > 0) this.rows.reload(failed.keys());
-    this.scheduleTidy(tidyMs);
-    const tell = (): void => this.tell(batch, failed);
-    if (this.options.durability === "process") return tell();
-    void this.whileSyncing(() => this.sync()).then(tell, (error: unknown) => {
-      // The batch may or may not be on the disk, so nothing can follow it.
-      this.state.lost = this.fail(error);
-      for (const { live } of batch.writes) failed.set(live, this.state.lost);
-      tell();
-    });
-  }
-
-  /**
-   * Writes all rows of a batch in one transaction. If that fails for another reason than the disk
-   * or a lock, only the sessions whose rows fail are refused.
-   */
-  private write({ writes }: Batch, failed: Map<Live, unknown>): void {
-    try {
-      return this.connection.transaction(() => {
-        for (const { run } of writes) run?.();
-      });
-    } catch (error) {
-      if (isOfFile(error)) throw error;
-    }
-    this.rows.reload(
-      writes.map(({ live }) => live),
-      true,
-    );
-    this.connection.transaction(() => {
-      for (const live of new Set(writes.map((write) => write.live))) {
-        this.connection.exec("SAVEPOINT session");
-        try {
-          for (const write of writes) if (write.live === live) write.run?.();
-        } catch (error) {
-          if (isOfFile(error)) throw error;
-          this.connection.exec("ROLLBACK TO session");
-          failed.set(live, this.state.refuse(live, error));
-        }
-        this.connection.exec("RELEASE session");
-      }
-    });
-  }
-
-  /** Another program holds a lock. Later writes join the batch. */
-  private retry(): void {
-    this.timers.retry ??= this.after(busyRetryMs, () => {
-      delete this.timers.retry;
-      this.flush();
-    });
-  }
-
-  private tell({ writes }: Batch, failed: ReadonlyMap<Live, unknown>): void {
-    for (const { live, done } of writes) {
-      live.writes -= 1;
-      try {
-        done(failed.get(live));
-      } catch (error) {
-        this.options.log.error({ err: error }, "the outcome of a stored message was not delivered");
-      }
-    }
-    const { changed } = this.options;
-    if (!changed) return;
-    const lives = new Set(
-      writes.filter(({ live, bytes }) => bytes > 0 && !failed.has(live)).map(({ live }) => live),
-    );
-    for (const { channel, session } of lives) changed({ channel, session });
   }
 
   // The file
@@ -485,7 +384,7 @@ export class SqliteStore {
   /** A reader finds everything that was appended before. */
   private beforeReading(): void {
     this.state.assertOpen();
-    this.flush();
+    this.writer.writeNow();
     const { growth, unsaved } = this.rows;
     if (growth.size > 0 || unsaved.size > 0)
       this.attempt(() => {
@@ -495,16 +394,14 @@ export class SqliteStore {
   }
 
   /**
-   * Runs a change in a transaction of its own, after the batch and the sync.
+   * Runs a change in a transaction of its own, after all writes and the sync.
    *
    * @param committed - Runs in the same step as the change.
    */
   private async exclusively<T>(run: () => T, committed?: () => void): Promise<T> {
     for (;;) {
-      while (this.batch || this.syncing) {
-        this.flush();
-        if (this.batch || this.syncing) await (this.syncing ?? pause());
-      }
+      await this.writer.settled();
+      while (!this.writer.settleNow()) await (this.writer.syncing ?? pause());
       this.state.assertOpen();
       const restore = this.rows.snapshot();
       let result: T;
@@ -519,30 +416,14 @@ export class SqliteStore {
         continue;
       }
       committed?.();
-      if (this.options.durability === "power") await this.whileSyncing(() => this.sync());
+      if (this.options.durability === "power") await this.writer.sync();
       return result;
     }
   }
 
-  private async sync(): Promise<void> {
-    this.log ??= fs.openSync(`${this.options.path}-wal`, "r+");
-    await fdatasync(this.log);
-  }
-
-  private whileSyncing<T>(run: () => Promise<T>): Promise<T> {
-    const result = run();
-    const settled = result.catch(() => undefined);
-    this.syncing = settled;
-    void settled.then(() => {
-      this.syncing = undefined;
-      this.flush();
-    });
-    return result;
-  }
-
   /** Notes that the store fails. @returns The error for callers. */
   private fail(error: unknown): unknown {
-    const sessions = new Set(this.batch?.writes.map(({ live }) => live.session));
+    const sessions = new Set([...this.writer.queue.lives()].map(({ session }) => session));
     const failure = this.state.fail(error, sessions);
     this.scheduleTidy(probeMs);
     return failure;
@@ -576,7 +457,7 @@ export class SqliteStore {
   private tidy(): void {
     delete this.timers.tidy;
     if (this.state.isClosed || this.state.lost !== undefined) return;
-    if (this.syncing || this.batch) return this.scheduleTidy(tidyNextMs);
+    if (this.writer.syncing || this.writer.queue.hasWaiting) return this.scheduleTidy(tidyNextMs);
     const now = this.options.clock.monotonic();
     const isSaveDue = this.state.hasProblem() || now - this.savedAt >= tidyMs;
     let hasMore = false;

@@ -1,6 +1,7 @@
 // Dependencies shared by all connections. Types only, so that no import cycle arises.
 import type { Clock, Log } from "../../../kernel/index.ts";
 import type { ChannelHandle } from "../../channels/index.ts";
+import type { FrameTurns } from "./frame-turns.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
 import type { PicoServerConfig } from "../config.ts";
 import type { Peer } from "./registry.ts";
@@ -35,6 +36,8 @@ interface DeliveryContext {
   readonly isToken: (session: string, knowsToken?: boolean) => Promise<boolean>;
   /** Limits the bytes that were read and the application has not accepted. */
   readonly budget: MemoryBudget;
+  /** Limits the frames that are handed over in one turn of the event loop. */
+  readonly turns: FrameTurns;
 }
 
 /** The registry, as its members use it. */

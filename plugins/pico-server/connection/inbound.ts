@@ -26,6 +26,7 @@ import type { Features } from "../session/features.ts";
 import type { SessionScope } from "../session/session-scope.ts";
 import type { Subscriptions } from "../session/subscriptions.ts";
 import type { ConnectionContext } from "./context.ts";
+import type { FrameSource } from "./frame-turns.ts";
 import type { BudgetMember } from "./memory-budget.ts";
 import {
   createStrikeCounter,
@@ -119,6 +120,13 @@ class DeliveryAck implements DeliveryCallbacks {
   }
 }
 
+/** A frame in the queue. */
+interface QueuedFrame {
+  readonly data: Uint8Array;
+  /** It exceeds the rate limit: it is rejected after the frames before it were handled. */
+  readonly isTooFast: boolean;
+}
+
 /** Ids of a rejected frame, as far as they could be read. */
 interface FrameIds {
   readonly requestId?: string | undefined;
@@ -132,10 +140,11 @@ const idsOf = ({ id, session_id }: ClientFrame): FrameIds => ({
 
 /**
  * Pauses reading while the application has not accepted 32 messages, while half of the send queue
- * is used, and while all connections together exceed the memory budget. The arrived part of an
+ * is used, while frames wait for a later turn of the event loop, and while all connections together
+ * exceed the memory budget. The arrived part of an
  * unfinished message counts.
  */
-export class Inbound implements BudgetMember {
+export class Inbound implements BudgetMember, FrameSource {
   /** Written by the memory budget. */
   bytes = 0;
   arriving = 0;
@@ -148,7 +157,7 @@ export class Inbound implements BudgetMember {
   private rateStrikes: StrikeCounter | undefined = undefined;
   private malformedStrikes: StrikeCounter | undefined = undefined;
   /** Frames that had already left the socket when the pause started. */
-  private queued: Uint8Array[] | undefined = undefined;
+  private queued: QueuedFrame[] | undefined = undefined;
   private pending = 0;
   private deadlineStartedAt: number | undefined = undefined;
   private isPausedByBudget = false;
@@ -168,9 +177,10 @@ export class Inbound implements BudgetMember {
     const { delivery, runtime } = this.context;
     const now = runtime.clock.now();
     this.rate ??= createTokenBucket(runtime.config, now);
-    if (!this.rate(now)) return this.rejectTooFast(data);
-    if (this.isFull() || this.hasQueued()) {
-      (this.queued ??= []).push(data);
+    const isTooFast = !this.rate(now);
+    if (isTooFast && !this.hasQueued()) return this.rejectTooFast(data);
+    if (this.isFull() || this.hasQueued() || !delivery.turns.take(this)) {
+      (this.queued ??= []).push({ data, isTooFast });
       delivery.budget.grow(this, data.byteLength);
     } else {
       this.handle(data);
@@ -219,9 +229,10 @@ export class Inbound implements BudgetMember {
   }
 
   stop(): void {
-    const { budget } = this.context.delivery;
+    const { budget, turns } = this.context.delivery;
     this.isStopped = true;
-    for (const { byteLength } of this.queued ?? []) budget.shrink(this, byteLength);
+    turns.leave(this);
+    for (const { data } of this.queued ?? []) budget.shrink(this, data.byteLength);
     this.queued = undefined;
     budget.leave(this);
   }
@@ -437,17 +448,20 @@ export class Inbound implements BudgetMember {
     );
   }
 
-  private next(): Uint8Array | undefined {
-    return this.isStopped || this.isFull() ? undefined : this.queued?.shift();
+  private next(): QueuedFrame | undefined {
+    if (this.isStopped || this.isFull() || !this.hasQueued()) return undefined;
+    return this.context.delivery.turns.take(this) ? this.queued!.shift() : undefined;
   }
 
   /** Delivers waiting frames, and pauses reading or resumes it. */
   drain(): void {
     if (this.isDraining) return;
     this.isDraining = true;
-    for (let data = this.next(); data; data = this.next()) {
+    for (let frame = this.next(); frame; frame = this.next()) {
+      const { data, isTooFast } = frame;
       this.context.delivery.budget.shrink(this, data.byteLength);
-      this.handle(data);
+      if (isTooFast) this.rejectTooFast(data);
+      else this.handle(data);
     }
     this.isDraining = false;
     const mustPause =
