@@ -1,4 +1,5 @@
 // Rejections of requests, with their codes and statuses, for all protocols.
+import { sentenceForSender } from "../channels/sender-error.ts";
 import {
   isRequestError,
   requestError,
@@ -99,6 +100,9 @@ const clientCodes: Readonly<Record<string, RefusalCode>> = {
 
 function refusalOf(given: string, error?: unknown): Refusal {
   const code = clientCodes[given] ?? given;
+  const isUnknown = code === "internal" || !isKnown(code);
+  const sentence = isUnknown ? sentenceForSender(error) : undefined;
+  if (sentence !== undefined) return giveUp("application_refused", sentence);
   if (!isKnown(code)) return giveUp("internal", "The message could not be processed.");
   if (retryable.includes(code))
     return refuse(code, sentences[code]!, { headers: { "Retry-After": "1" } });

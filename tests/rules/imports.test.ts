@@ -132,6 +132,8 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   "plugins/channels/history.ts": new Set(["dashboard"]),
   // Lines of programs and replies of hosts have one form.
   "plugins/channels/step-schema.ts": new Set(["program"]),
+  // Each protocol tells the sender what the host wrote for them.
+  "plugins/channels/sender-error.ts": new Set(["pico-server", "protocols", "dashboard"]),
   // Words of both plugins, which the contract of channels exports again.
   "plugins/conversations/messages.ts": new Set(["channels"]),
   "plugins/http/request-error.ts": new Set(["dashboard", "protocols"]),

@@ -29,6 +29,7 @@ import {
   type SkippedAttachment,
   type StoppedMessage,
 } from "../../../lib/pico-wire/index.ts";
+import { sentenceForSender } from "../../channels/sender-error.ts";
 import { picoErrors } from "../errors.ts";
 import type { FoundFiles } from "./message-files.ts";
 import {
@@ -135,11 +136,11 @@ export function toMessageError(error: unknown): {
   const applicationCode = applicationCodes.find((known) => known === code);
   if (applicationCode !== undefined)
     return { code: applicationCode, message: (error as Error).message };
-  const wireCode =
-    replyCodes[code] ??
-    temporaryCodes[code] ??
-    forwardedCodes.find((known) => known === code) ??
-    "internal";
+  const knownCode =
+    replyCodes[code] ?? temporaryCodes[code] ?? forwardedCodes.find((known) => known === code);
+  const sentence = knownCode === undefined ? sentenceForSender(error) : undefined;
+  if (sentence !== undefined) return { code: "application_refused", message: sentence };
+  const wireCode = knownCode ?? "internal";
   return { code: wireCode, message: messageErrors[wireCode].message };
 }
 

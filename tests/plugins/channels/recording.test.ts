@@ -96,6 +96,20 @@ describe("a channel that keeps nothing", () => {
     await stop();
   });
 
+  test("keeps a file as media.put describes it", async () => {
+    const { channel, service, stop } = await run(() => undefined);
+    const id = `m_${"0".repeat(48)}`;
+    const named = { id, size: 3, sha256: "0".repeat(64), filename: "a.txt" };
+    const file = { ...address, ...named, contentType: "text/plain", sender: "application", at: 0 };
+    await service.send(address, { content: "", attachments: [file] } as never);
+    expect(channel.sent[0]!.message?.attachments).toEqual([{ ...named, type: "text/plain" }]);
+    const { items } = await service.history(address, { limit: 1 });
+    expect(items[0]!.attachments).toMatchObject([
+      { id, type: "text/plain", filename: "a.txt", size: 3 },
+    ]);
+    await stop();
+  });
+
   test("answers although the store fails, and logs that once", async () => {
     const { channel, lines, history, stop } = await run(echo);
     const log = history.open("sample", {} as never);

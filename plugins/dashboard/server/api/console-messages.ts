@@ -7,6 +7,7 @@ import type { DashboardContext } from "../context.ts";
 import { refuse } from "../errors.ts";
 import { maxMessageBytes, messageBody, parseBody, type WithId } from "../request.ts";
 import type { SentView, StoppedView } from "../../shared/conversation-views.ts";
+import { sentenceForSender } from "../../../channels/sender-error.ts";
 import { idOf, requireConversations } from "./conversations.ts";
 import { requireChannels } from "./questions.ts";
 
@@ -30,7 +31,8 @@ function toRejection(error: unknown): unknown {
   const code = codeOf(error);
   if (code.startsWith("store_")) return error;
   const isSpoken = spokenCodes.includes(code);
-  return refuse("message_rejected", isSpoken ? { message: (error as Error).message } : {});
+  const message = isSpoken ? (error as Error).message : sentenceForSender(error);
+  return refuse("message_rejected", message === undefined ? {} : { message });
 }
 
 interface Target {
