@@ -4,6 +4,7 @@
 // received, `replies` passes its output to the channels.
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import type { ApplicationOptions, Message } from "../channels/index.ts";
+import { createRunningTimer } from "../../lib/running-time.ts";
 import { AnswerFiles } from "./answer-files.ts";
 import { openAnswerFolder, type AnswerFolder } from "./answer-folder.ts";
 import { createHistoryLines } from "./history.ts";
@@ -180,7 +181,7 @@ class ProgramApplication {
       ended: (how, isDown) => this.onEnded(how, isDown),
     });
     this.pendingMessages = new PendingMessages({
-      after,
+      afterRunning: createRunningTimer({ clock, after }),
       timeoutS,
       running: () => this.supervisor.running(),
       settled: (outcome) => void (this.settled[outcome] += 1),

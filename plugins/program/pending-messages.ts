@@ -116,7 +116,8 @@ export class PendingMessage {
 }
 
 interface PendingMessagesOptions {
-  readonly after: (ms: number, run: () => void) => Release;
+  /** Counts the time in which this process runs, and reads what has arrived before it calls. */
+  readonly afterRunning: (ms: number, run: () => void) => Release;
   readonly timeoutS: number;
   readonly running: () => ProgramProcess | undefined;
   /** Called once per message. */
@@ -421,10 +422,10 @@ export class PendingMessages {
 
   /** @returns The cancel function, or undefined if no timeout applies. */
   startTimeout(entry: PendingMessage): Release | undefined {
-    const { timeoutS, after } = this.options;
+    const { timeoutS, afterRunning } = this.options;
     if (timeoutS === 0 || !this.live.has(entry.id)) return undefined;
     const round = this.hangDetector.currentRound();
-    return after(timeoutS * 1_000, () => {
+    return afterRunning(timeoutS * 1_000, () => {
       entry.fail(programErrors.no_answer(timeoutS));
       // Silence of a program with an open question proves nothing.
       if (!this.options.isAsking()) this.hangDetector.timedOut(round);

@@ -107,6 +107,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
   ]),
   "lib/step-details.ts": new Set(["channels", "conversations"]),
   "lib/observed-promise.ts": new Set(["channels", "media", "pico-client"]),
+  "lib/running-time.ts": new Set(["program"]),
   "lib/steady-clock.ts": new Set(["conversations", "dashboard", "media"]),
   "lib/pico-wire/index.ts": new Set([
     "conversations",

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isAlive as isThere } from "../../lib/files/lock.ts";
 import { createKernel, type AnyPlugin, type Clock } from "../../kernel/index.ts";
-import { createCapturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog, type StoppedClock } from "../../kernel/testing.ts";
 import {
   channels,
   type AnswerEnd,
@@ -28,6 +28,11 @@ const answer = (m, content, more = {}) =>
 const each = (take) => require("node:readline").createInterface({ input: process.stdin })
   .on("line", (line) => take(JSON.parse(line)));
 `;
+
+/** Lets a process run for this long: one step of a stopped clock would be a suspension. */
+export function runFor(clock: StoppedClock, ms: number): void {
+  for (let left = ms; left > 0; left -= 1_000) clock.increment(Math.min(1_000, left));
+}
 
 /** Starts a program in its own process with the channels service and a sample channel. */
 export async function startProgram(

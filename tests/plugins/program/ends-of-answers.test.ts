@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { conversationsErrors } from "../../../plugins/conversations/index.ts";
 import { picoErrors } from "../../../plugins/pico-server/errors.ts";
-import { startProgram, waitFor, type SeenMessage } from "../../support/program-harness.ts";
+import { runFor, startProgram, waitFor, type SeenMessage } from "../../support/program-harness.ts";
 
 const parts = `say({ type: "ready", payload: { can: ["stop", "parts"] } });`;
 /** Writes the lines of the message; `$` in them is its id. */
@@ -163,7 +163,7 @@ describe.each([
     const lines = [create("so far", { message_id: "x", final: false })];
     const answer = answerWith(harness, lines);
     await waitFor(() => harness.seen.waiting.length > 0);
-    clock.increment(120_000);
+    runFor(clock, 120_000);
     const { seen, end } = await answer;
     expect(latest(seen)).toEqual([{ content: "so far", added: "", final: true, inReplyTo: "a" }]);
     expect(end.code).toBe("no_answer");

@@ -59,7 +59,7 @@ describe("PendingMessages", () => {
       write: (line: string) => written.push(line) > 0,
     };
     const pendingMessages = new PendingMessages({
-      after: () => () => undefined,
+      afterRunning: () => () => undefined,
       timeoutS: 1,
       running: () => program,
       settled: () => undefined,

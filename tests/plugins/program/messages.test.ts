@@ -286,6 +286,22 @@ describe("messages of a program", () => {
     await Promise.allSettled([harness.stop(), ...waiting]);
   });
 
+  test("keep an answer that arrived while this process was suspended", async () => {
+    await using harness = await startProgram(
+      `each((m) => {
+        say({ type: "typing.start", payload: { request_id: m.id } });
+        setTimeout(() => answer(m, "in time"), 500);
+      });`,
+      { timeoutS: 1 },
+    );
+    const said = harness.say("hello");
+    await harness.seen.next("typing");
+    // The program answers in this time, and the timer is due before its answer was read.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+    await expect(said).resolves.toBe("accepted");
+    expect((await harness.seen.next("the answer")).message?.content).toBe("in time");
+  });
+
   test("fail after the timeout and drop late replies", async () => {
     const clock = createStoppedClock();
     await using harness = await startProgram(

@@ -1,7 +1,7 @@
 // Tests the lines with which a program asks questions.
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
-import { startProgram, waitFor } from "../../support/program-harness.ts";
+import { runFor, startProgram, waitFor } from "../../support/program-harness.ts";
 
 /** Asks about each message, and replies with the line that tells the outcome. */
 const asker = (payload: object) => `
@@ -114,7 +114,7 @@ describe("question.ask", () => {
     const { channels } = program.kernel.services;
     const said = program.say("delete");
     const question = await asked(program);
-    clock.increment(3_600_000);
+    runFor(clock, 3_600_000);
     await channels.answer(to, question.id, { option: "deny" }, by, "pico");
     expect(await lineOf(program)).toMatchObject({ payload: { effect: "deny" } });
     await expect(said).resolves.toBe("accepted");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { createHangDetector } from "../../../plugins/program/supervisor.ts";
-import { startProgram, waitFor } from "../../support/program-harness.ts";
+import { runFor, startProgram, waitFor } from "../../support/program-harness.ts";
 
 /** Replies to every message, and blocks its only thread after the message "hang". */
 const hanging = `each((m) => {
@@ -17,7 +17,7 @@ describe("Supervisor.restartHung", () => {
     for (const session of ["a", "b", "c"]) {
       const sent = harness.say("are you there?", session);
       await waitFor(() => harness.status().inWork === 1);
-      clock.increment(120_000);
+      runFor(clock, 120_000);
       await expect(sent).rejects.toMatchObject({ code: "no_answer" });
     }
     return { harness, clock };
@@ -77,7 +77,7 @@ describe("Supervisor.restartHung", () => {
       sent.catch(() => undefined);
       await waitFor(() => harness.status().inWork === 1);
       await waitFor(() => sendCount >= 256);
-      clock.increment(120_000);
+      runFor(clock, 120_000);
       await expect(sent).rejects.toMatchObject({ code: "no_answer" });
     }
     expect(harness.lines.some(({ text }) => text.includes("did not respond to 3"))).toBe(false);
