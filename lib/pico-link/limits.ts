@@ -39,5 +39,7 @@ export const messagesPerSecond = 80;
 export const messageBurst = 150;
 /** Unfinished messages that are kept. */
 export const maxPartialMessages = 64;
+/** Remembered questions. */
+export const maxKnownQuestions = 256;
 /** Remembered ids of complete messages. */
 export const maxCompletedIds = 256;

@@ -7,6 +7,7 @@ import {
   type ServerMessage,
   type WireQuestion,
 } from "../pico-wire/index.ts";
+import { maxKnownQuestions } from "./limits.ts";
 import { addEffect, notify, update, type StepContext } from "./step-context.ts";
 
 /** A question of the application, open or settled. */
@@ -40,12 +41,37 @@ export interface ChatAnswered {
   readonly problem?: string;
 }
 
+/** A question that was reported. */
+export interface KnownQuestion {
+  readonly id: string;
+  /** Undefined after it was settled. */
+  readonly open: ChatQuestion | undefined;
+}
+
+/** Reports a question once while it is open, and once when it is settled. */
+function report(context: StepContext, question: ChatQuestion): void {
+  const { id, state } = question;
+  const { asked } = context.core;
+  const known = asked.find((one) => one.id === id);
+  if (known && (known.open === undefined || state === "open")) return;
+  const others = asked.filter((one) => one !== known).slice(1 - maxKnownQuestions);
+  const open = state === "open" ? question : undefined;
+  update(context, { asked: [...others, { id, open }] });
+  notify(context, "onQuestion", question);
+}
+
+/** Reports the questions that were settled while this client was away, and not replayed. */
+export function settleMissing(context: StepContext, openIds: readonly string[]): void {
+  for (const { id, open } of context.core.asked)
+    if (open && !openIds.includes(id)) report(context, { ...open, state: "settled" });
+}
+
 /** Reports the question of a message. */
 export function handleQuestion(context: StepContext, message: ServerMessage): void {
   const { message_id: id, content, request_id: requestId, question } = message;
   if (!question) return;
   const { tool_call_id: toolCallId, expires_at: expiresAt, ...rest } = question;
-  notify(context, "onQuestion", {
+  report(context, {
     id,
     content: questionContent(content),
     ...(requestId !== undefined && { requestId }),

@@ -13,7 +13,7 @@ import {
   rememberText,
 } from "./message-assembly.ts";
 import { reject, confirm } from "./outbox.ts";
-import { handleQuestion, handleQuestionAck, rejectAnswer } from "./questions.ts";
+import { handleQuestion, handleQuestionAck, rejectAnswer, settleMissing } from "./questions.ts";
 import { updateConnection, update, notify, type StepContext } from "./step-context.ts";
 import { handleGap, startStream, handleHello, acceptNumbered } from "./stream.ts";
 import { failStops, handleStopAck } from "./stops.ts";
@@ -38,6 +38,21 @@ export function assumePlainServer(context: StepContext): void {
  */
 export function receiveFrame(context: StepContext, received: ReceivedFrame | undefined): void {
   updateConnection(context, { heardAt: context.now, hasSpoken: true });
+  receive(context, received);
+  countReplay(context, received);
+}
+
+/** The open questions of `hello` count once the replay has settled what it settles. */
+function countReplay(context: StepContext, received: ReceivedFrame | undefined): void {
+  const open = context.core.connection?.open;
+  if (!open) return;
+  const isNumbered = received !== undefined && "seq" in received && received.seq !== undefined;
+  const replay = open.replay - (isNumbered ? 1 : 0);
+  if (replay <= 0) settleMissing(context, open.ids);
+  updateConnection(context, { open: replay > 0 ? { ...open, replay } : undefined });
+}
+
+function receive(context: StepContext, received: ReceivedFrame | undefined): void {
   const frame = received?.type === "message.append" ? readGrowth(context, received) : received;
   if (frame?.type === "hello") return handleHello(context, frame.payload);
   if (!context.core.connection?.mode) assumePlainServer(context);

@@ -29,6 +29,7 @@ export const initialData: LinkData = {
   outbox: [],
   parts: [],
   stops: [],
+  asked: [],
   answers: [],
   ownIds: [],
   completedIds: [],

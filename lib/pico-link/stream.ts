@@ -19,7 +19,8 @@ function reportGap(context: StepContext, gap: ChatGap): void {
 export function handleHello(context: StepContext, hello: Hello): void {
   const { epoch, seq, replay, resumed } = hello;
   const next = { epoch, seq: Math.max(0, seq - replay) };
-  updateConnection(context, { mode: "extension" });
+  const open = hello.questions && { ids: hello.questions, replay };
+  updateConnection(context, { mode: "extension", open });
   update(context, { hello, isPlain: false });
   if (hello.gap) updateConnection(context, { next });
   else if (!resumed || context.core.cursor?.epoch !== epoch) startStream(context, next);

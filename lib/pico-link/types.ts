@@ -10,7 +10,7 @@ import type {
 } from "../pico-wire/index.ts";
 import type { Client, ConnectOptions } from "./connect.ts";
 import type { Dial } from "./dial.ts";
-import type { ChatAnswered, ChatQuestion } from "./questions.ts";
+import type { ChatAnswered, ChatQuestion, KnownQuestion } from "./questions.ts";
 
 /** These values, or others that a later version or another server sends. */
 type Open<T extends string> = T | (string & {});
@@ -261,6 +261,8 @@ export interface ConnectionData {
   /** True if the server announced the end of an epoch. */
   readonly epochIsOver: boolean;
   readonly unacked: number;
+  /** The open questions of `hello`, and how many frames of the replay come before they count. */
+  readonly open?: { readonly ids: readonly string[]; readonly replay: number } | undefined;
   readonly ackedAt: number;
   /**
    * The time at which the messages written so far are permitted by the rate limit. At most one
@@ -300,6 +302,8 @@ export interface LinkData {
   readonly outbox: readonly OutboxEntry[];
   readonly parts: readonly PartialMessage[];
   readonly stops: readonly StopRequest[];
+  /** The latest questions that were reported. */
+  readonly asked: readonly KnownQuestion[];
   /** The frame ids of answers that the server has not confirmed. */
   readonly answers: readonly string[];
   /** The latest ids of messages sent by this link. */

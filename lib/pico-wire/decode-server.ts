@@ -232,11 +232,14 @@ const readHello = (payload: JsonObject): Hello => ({
   ),
   window: numberFields(objectField(payload, "window"), "frames", "bytes", "ttl_s"),
   retry: numberFields(objectField(payload, "retry"), "min", "max"),
-  ...readCan(ownValue(payload, "can")),
+  ...textList(payload, "can"),
+  ...textList(payload, "questions"),
 });
 
-const readCan = (can: unknown): Pick<Hello, "can"> =>
-  Array.isArray(can) ? { can: can.map(String) } : {};
+function textList<K extends "can" | "questions">(payload: JsonObject, key: K): Pick<Hello, K> {
+  const list = ownValue(payload, key);
+  return (Array.isArray(list) ? { [key]: list.map(String) } : {}) as unknown as Pick<Hello, K>;
+}
 
 const objectField = (payload: JsonObject, key: string): JsonObject =>
   asObject(ownValue(payload, key)) ?? {};

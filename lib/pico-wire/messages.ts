@@ -185,6 +185,12 @@ export interface Hello {
    * capability, and absent if the server does not know. `decodeServer` omits it.
    */
   readonly running?: readonly RunningRequest[];
+  /**
+   * Ids of the open questions, oldest first: others are settled. Those that the replay lacks follow
+   * it, whole and without a number. Only for clients with `questions`, and absent if the server
+   * does not know.
+   */
+  readonly questions?: readonly string[];
 }
 
 /** A message that the application works on: its `answer.end` will follow. */

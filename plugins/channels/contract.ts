@@ -427,6 +427,12 @@ export interface ChannelHandle {
    * @returns Undefined if another node has the session and does not answer.
    */
   running(session: string): Promise<readonly RunningMessage[] | undefined>;
+  /**
+   * Lists the open questions of the session, oldest first.
+   *
+   * @returns Undefined if another node has the session and does not answer.
+   */
+  questions(session: string): Promise<readonly OpenQuestion[] | undefined>;
   /** Resolves as `Channels.drained` does. */
   drained(): Promise<void>;
   /**

@@ -96,6 +96,8 @@ interface Parts {
   readonly inbound: Inbound;
   readonly route: InboundRoute;
   readonly answer: Channels["answer"];
+  /** Lists the open questions of a session, wherever it is. */
+  readonly questionsIn: OwnershipQueue["questions"];
 }
 
 /**
@@ -117,7 +119,7 @@ function toInbound(name: string, message: DeliveredMessage, now: () => number): 
 /** Creates the handle of one attached channel. After `close` it ignores or rejects all calls. */
 function createChannelHandle(
   { clock, log, emit }: ChannelsScope,
-  { adapters, route, inbound, receipts, streams, answer }: Parts,
+  { adapters, route, inbound, receipts, streams, answer, questionsIn }: Parts,
   adapter: ChannelAdapter,
 ): ChannelHandle {
   const { name } = adapter;
@@ -178,6 +180,8 @@ function createChannelHandle(
     drained: () => inbound.queues.drained(),
     stopTimes: (stopMs) => stopTimes(stopMs, adapter.drainMs),
     running: (session) => (isAttached() ? route.running(name, session) : Promise.resolve([])),
+    questions: (session) =>
+      isAttached() ? questionsIn({ channel: name, session }) : Promise.resolve([]),
     close() {
       if (isAttached()) adapters.delete(name);
     },
@@ -189,11 +193,16 @@ function createRoute(
   { uses, log, after }: ChannelsScope,
   inbound: Inbound,
   questions: SessionQuestions,
-): { readonly route: InboundRoute; readonly answer: Channels["answer"] } {
+): { readonly route: InboundRoute } & Pick<Parts, "answer" | "questionsIn"> {
   const ownership = uses.conversations?.ownership;
-  if (!ownership) return { route: inbound, answer: questions.answer };
+  const questionsIn = (address: Address) => questions.openIn(address);
+  if (!ownership) return { route: inbound, answer: questions.answer, questionsIn };
   const route = new OwnershipQueue({ ownership, inbound, questions, log, after });
-  return { route, answer: (...given) => route.answer(...given) };
+  return {
+    route,
+    answer: (...given) => route.answer(...given),
+    questionsIn: (address) => route.questions(address),
+  };
 }
 
 /** Creates the objects that pass messages and replies to the channels. */
@@ -269,7 +278,7 @@ const toStoredEnd = (
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
   { clock, log, emit, after, uses }: ChannelsScope,
-  parts: Omit<Parts, "inbound" | "route" | "answer">,
+  parts: Omit<Parts, "answer" | "inbound" | "questionsIn" | "route">,
 ): Inbound {
   const { adapters, counts, titles, openReplies, history, streams, deletions } = parts;
   return new Inbound({
@@ -470,8 +479,8 @@ export function channels(): Plugin<ChannelsShape> {
       const inbound = createInbound(scope, asked);
       const answers = new AnswerStop({ inbound, adapters: () => adapters.all() });
       scope.on("kernel:stop-begun", ({ timeoutMs }) => answers.begin(timeoutMs));
-      const { route, answer } = createRoute(scope, inbound, questions);
-      const parts: Parts = { ...asked, inbound, route, answer };
+      const parts: Parts = { ...asked, inbound, ...createRoute(scope, inbound, questions) };
+      const { route } = parts;
       watchDeletions(scope, parts);
 
       onStop(() => void (sending = false));

@@ -10,6 +10,7 @@ import type {
   Channels,
   DeliveryCallbacks,
   InboundMessage,
+  OpenQuestion,
   RunningMessage,
   Sender,
   StopResult,
@@ -28,6 +29,8 @@ interface OwnedQuestions {
   /** True while a question of the session is open here. */
   isOpen(address: Address): boolean;
   answer: Channels["answer"];
+  /** Lists the open questions of a session that this node has. */
+  openIn(address: Address): Promise<readonly OpenQuestion[]>;
   /** The session is this node's from now on. */
   taken(address: Address): void;
   /** Another node has the session. */
@@ -92,6 +95,7 @@ export class OwnershipQueue {
       running: ({ channel, session }) => inbound.runningHere(channel, session),
       lost: (address) => this.lost(address),
       answered: (...given) => questions.answer(...given),
+      questions: (address) => questions.openIn(address),
       isBusy: (address) =>
         inbound.isBusy(address.channel, address.session) || questions.isOpen(address),
       taken: (address) => {
@@ -127,6 +131,13 @@ export class OwnershipQueue {
     const { inbound, ownership } = this.options;
     const running = inbound.runningHere(channel, session);
     return running.length > 0 ? running : ownership.running({ channel, session });
+  }
+
+  /** @returns Undefined if another node has the session and does not answer. */
+  async questions(address: Address): Promise<readonly OpenQuestion[] | undefined> {
+    const { questions, ownership } = this.options;
+    const own = await questions.openIn(address);
+    return own.length > 0 ? own : ownership.questions(address);
   }
 
   /**

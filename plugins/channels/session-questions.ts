@@ -5,7 +5,7 @@ import { DurableAnswers } from "./durable-answers.ts";
 import { channelsErrors } from "./errors.ts";
 import { findTurn } from "./history.ts";
 import { Questions, type QuestionsOptions } from "./questions.ts";
-import type { Address, AnswerResult, Channels } from "./contract.ts";
+import type { Address, AnswerResult, Channels, OpenQuestion } from "./contract.ts";
 
 interface SessionQuestionsOptions extends Omit<QuestionsOptions, "answered" | "findSettled"> {
   readonly store: Conversations["questions"];
@@ -56,6 +56,12 @@ export class SessionQuestions {
     await (this.loading.get("") ?? this.loading.get(keyOf(to.channel, to.session)));
     return this.questions.answer(to, ...given);
   };
+
+  /** Lists the open questions of a session that this node has, oldest first. */
+  async openIn({ channel, session }: Address): Promise<readonly OpenQuestion[]> {
+    await (this.loading.get("") ?? this.loading.get(keyOf(channel, session)));
+    return this.questions.list({ channel, session });
+  }
 
   /** @returns The calls of the service that concern questions. */
   calls(

@@ -10,6 +10,7 @@ import type {
   Question,
   QuestionAnswer,
   QuestionVia,
+  OpenQuestion,
   RunningMessage,
   Sender,
   StopResult,
@@ -428,6 +429,8 @@ export interface OwnershipListener {
   ): Promise<readonly StopResult[]>;
   /** Another node asks for the messages that the application works on. */
   running(address: Address): readonly RunningMessage[];
+  /** Another node asks for the open questions of a session. */
+  questions(address: Address): Promise<readonly OpenQuestion[]>;
   /** Another node passes an answer to a question of a session of this one. */
   answered(...answer: GivenAnswer): Promise<AnswerResult>;
   /**
@@ -474,6 +477,12 @@ export interface SessionOwnership {
    * @returns Undefined if that node does not answer.
    */
   running(address: Address): Promise<readonly RunningMessage[] | undefined>;
+  /**
+   * Lists the open questions that the node that has the session knows, oldest first.
+   *
+   * @returns Undefined if that node does not answer.
+   */
+  questions(address: Address): Promise<readonly OpenQuestion[] | undefined>;
   /**
    * Passes an answer to the node that has the session.
    *

@@ -378,6 +378,7 @@ export class PicoChannel {
         answer: channel.answer,
         isBusy,
         running: channel.running,
+        questions: channel.questions,
         isToken: this.sessionGuard.isToken,
         budget,
         turns: new FrameTurns(),

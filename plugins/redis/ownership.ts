@@ -7,6 +7,7 @@ import type {
   AnswerResult,
   GivenAnswer,
   OwnershipListener,
+  OpenQuestion,
   RunningMessage,
   Sender,
   SessionOwnership,
@@ -62,6 +63,7 @@ export class RedisOwnership implements SessionOwnership {
       passed: (...passed) => this.accept(...passed),
       stopped: (...stopped) => this.stopped(...stopped),
       running: (address) => this.runningHere(address),
+      questions: (address) => this.questionsHere(address),
       answered: (...answer) => this.answered(...answer),
     });
     nodes.handle("taken", ({ k }) => {
@@ -111,6 +113,15 @@ export class RedisOwnership implements SessionOwnership {
     if (this.owns(address)) return [];
     try {
       return (await this.askOwner(address, (node) => this.passes.running(node, address))) ?? [];
+    } catch {
+      return undefined; // that node does not answer
+    }
+  }
+
+  async questions(address: Address): Promise<readonly OpenQuestion[] | undefined> {
+    if (this.owns(address)) return [];
+    try {
+      return (await this.askOwner(address, (node) => this.passes.questions(node, address))) ?? [];
     } catch {
       return undefined; // that node does not answer
     }
@@ -230,6 +241,12 @@ export class RedisOwnership implements SessionOwnership {
   private runningHere(address: Address): readonly RunningMessage[] {
     if (!this.owns(address) || !this.listener) throw conversationsErrors.not_owner();
     return this.listener.running(address);
+  }
+
+  /** Lists the open questions of a session for another node. */
+  private async questionsHere(address: Address): Promise<readonly OpenQuestion[]> {
+    if (!this.owns(address) || !this.listener) throw conversationsErrors.not_owner();
+    return this.listener.questions(address);
   }
 
   /** Stops messages for another node, after those that it has passed before. */

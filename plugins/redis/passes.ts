@@ -11,6 +11,7 @@ import type {
   OwnershipListener,
   PassOptions,
   PassOutcome,
+  OpenQuestion,
   RunningMessage,
   Sender,
   StopResult,
@@ -24,6 +25,7 @@ interface PassesOptions {
   readonly stopped: OwnershipListener["stopped"];
   readonly running: OwnershipListener["running"];
   readonly answered: OwnershipListener["answered"];
+  readonly questions: OwnershipListener["questions"];
 }
 
 /** A request to another node, until its reply. */
@@ -108,6 +110,16 @@ function decodeRunning(given: unknown): readonly RunningMessage[] | undefined {
   });
 }
 
+function decodeQuestions(given: unknown): readonly OpenQuestion[] | undefined {
+  if (!Array.isArray(given)) return undefined;
+  return given.flatMap((open: unknown): OpenQuestion[] => {
+    if (!isObject(open) || !isObject(open.question)) return [];
+    const texts = [open.channel, open.session, open.id, open.content];
+    const isWhole = texts.every((text) => typeof text === "string") && typeof open.at === "number";
+    return isWhole ? [open as unknown as OpenQuestion] : [];
+  });
+}
+
 export class Passes {
   /** Messages that this node has passed on since its start. */
   count = 0;
@@ -137,6 +149,13 @@ export class Passes {
     nodes.handle("listed", ({ i, running }) => {
       const list = this.requests.get(Number(i));
       const decoded = decodeRunning(running);
+      if (decoded) list?.resolve(decoded);
+      else list?.reject(conversationsErrors.not_owner());
+    });
+    nodes.handle("questions", (fields, from) => void this.questioned(fields, from));
+    nodes.handle("questioned", ({ i, questions }) => {
+      const list = this.requests.get(Number(i));
+      const decoded = decodeQuestions(questions);
       if (decoded) list?.resolve(decoded);
       else list?.reject(conversationsErrors.not_owner());
     });
@@ -202,6 +221,15 @@ export class Passes {
    */
   running(node: string, { channel, session }: Address): Promise<readonly RunningMessage[]> {
     return this.request(node, { t: "list", channel, session }, listTimeoutMs);
+  }
+
+  /**
+   * Lists the open questions of a session that another node has.
+   *
+   * @throws not_owner if it does not have the session; node_gone if it does not answer.
+   */
+  questions(node: string, { channel, session }: Address): Promise<readonly OpenQuestion[]> {
+    return this.request(node, { t: "questions", channel, session }, listTimeoutMs);
   }
 
   private async request<T>(node: string, fields: Fields, timeoutMs = requestTimeoutMs): Promise<T> {
@@ -301,6 +329,21 @@ export class Passes {
     } catch {
       // The session has moved, so the other node asks again.
       this.reply(from, { t: "listed", i });
+    }
+  }
+
+  private async questioned(
+    { i, channel, session }: Fields,
+    from: string | undefined,
+  ): Promise<void> {
+    const isValid = typeof i === "number" && from !== undefined;
+    if (!isValid || typeof channel !== "string" || typeof session !== "string") return;
+    try {
+      const questions = await this.options.questions({ channel, session });
+      this.reply(from, { t: "questioned", i, questions });
+    } catch {
+      // The session has moved, so the other node asks again.
+      this.reply(from, { t: "questioned", i });
     }
   }
 

@@ -29,7 +29,8 @@ const http = "plugins/http/(connection-limits|responses|listeners|server)";
 const plugins =
   "(plugins/(program/process|channels/(answer-stop|handed-calls|inbound|questions)|" +
   "conversations/sqlite/(store|writer)|redis/(call-queue|inspect)|" +
-  "pico-server/(drain|shutdown|connection/(frame-turns|web-socket)))|lib/(pico-link/connect|running-time))";
+  "pico-server/(drain|shutdown|connection/(frame-turns|web-socket)))|" +
+  "lib/(pico-link/connect|running-time))";
 const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 
 describe("sources", () => {

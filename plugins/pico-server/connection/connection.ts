@@ -245,6 +245,10 @@ export class Connection
     this.outbox.send(frame, entry, whole);
   }
 
+  questions(session: string): ReturnType<ConnectionContext["delivery"]["questions"]> {
+    return this.context.delivery.questions(session);
+  }
+
   /** Sends `hello`, and `gap` if frames are missing, to a client of the extension. */
   streamStarted(start: StreamStart): void {
     const { session, conn = "", resumes, context, features } = this;

@@ -32,6 +32,7 @@ interface DeliveryContext {
   /** True while the application processes a message of this session. */
   readonly isBusy: (session: string) => boolean;
   readonly running: ChannelHandle["running"];
+  readonly questions: ChannelHandle["questions"];
   /** True if this session id is a token of this process. */
   readonly isToken: (session: string, knowsToken?: boolean) => Promise<boolean>;
   /** Limits the bytes that were read and the application has not accepted. */

@@ -110,7 +110,8 @@ export class EventStream implements Peer, OutboxOwner, ReaderListener {
     this.stopSignOutWatch = admission.identity?.onEnd(() => this.close("session_ended"));
     const { turns, ends } = features;
     const running = ends ? () => context.delivery.running(session) : undefined;
-    this.reader.start({ after, resumes: true, turns, ends, running });
+    const questions = features.questions ? () => context.delivery.questions(session) : undefined;
+    this.reader.start({ after, resumes: true, turns, ends, running, questions });
   }
 
   get knowsRunning(): boolean {

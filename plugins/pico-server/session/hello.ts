@@ -31,7 +31,7 @@ export function helloFrames({
   limits,
   features,
 }: HelloOptions): (HelloFrame | GapFrame)[] {
-  const { top, gap, frames: replayed, running } = replay;
+  const { top, gap, frames: replayed, running, questions } = replay;
   const { frames, bytes, retentionMs } = limits;
   const hello: HelloFrame = {
     type: "hello",
@@ -52,6 +52,7 @@ export function helloFrames({
       retry: retryBounds,
       ...(features.names && { can: features.names }),
       ...(running && { running: running.map(({ id, at }) => ({ request_id: id, at })) }),
+      ...(questions && { questions: questions.map(({ id }) => id) }),
     },
   };
   return gap ? [hello, { type: "gap", session_id: session, payload: gap }] : [hello];

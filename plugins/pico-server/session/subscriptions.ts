@@ -13,6 +13,7 @@ import {
 import type { Awaitable } from "../../../kernel/index.ts";
 import type { RunningMessage } from "../../channels/index.ts";
 import type { Features } from "./features.ts";
+import { missingQuestions, type OpenQuestions } from "./open-questions.ts";
 import { SentTexts } from "./sent-texts.ts";
 import type {
   Cursor,
@@ -27,7 +28,11 @@ import type {
 type Running = readonly RunningMessage[] | undefined;
 
 /** The position of the stream and the frames to replay, which follow immediately. */
-export type StreamStart = Replay & { readonly top: Cursor; readonly running: Running };
+export type StreamStart = Replay & {
+  readonly top: Cursor;
+  readonly running: Running;
+  readonly questions?: OpenQuestions;
+};
 
 export interface ReaderListener {
   begin(reader: SessionReader, start: StreamStart): void;
@@ -50,6 +55,8 @@ interface ReadFrom extends JoinOptions {
   readonly ends: boolean;
   /** Lists the messages that the application works on, for `hello`. */
   readonly running?: (() => Promise<Running>) | undefined;
+  /** Lists the open questions, for a reader that may answer them. */
+  readonly questions?: (() => Promise<OpenQuestions>) | undefined;
 }
 
 /**
@@ -78,8 +85,8 @@ export class SessionReader implements Subscriber {
 
   start(from: ReadFrom): void {
     if (this.log.join)
-      return void this.beginLater(this.log.join(this.session, this, from), from.running).catch(
-        (error) => this.fail(error),
+      return void this.beginLater(this.log.join(this.session, this, from), from).catch((error) =>
+        this.fail(error),
       );
     const subscribed = this.log.subscribe(this.session, this, from);
     if (subscribed instanceof Promise)
@@ -114,35 +121,37 @@ export class SessionReader implements Subscriber {
   }
 
   /** The client may have left before the replay was read. */
-  private async beginLater(joined: Awaitable<Replay>, running: ReadFrom["running"]): Promise<void> {
+  private async beginLater(joined: Awaitable<Replay>, from: ReadFrom): Promise<void> {
     const replay = await joined;
     this.hasReplay = true;
-    if (this.isOpen) this.begin(replay, await running?.());
+    if (this.isOpen)
+      this.begin(replay, ...(await Promise.all([from.running?.(), from.questions?.()])));
     else this.log.unsubscribe(this.session, this);
   }
 
-  private readFrom({ after, defaultStart, running }: ReadFrom): void {
+  private readFrom(from: ReadFrom): void {
+    const { after, defaultStart, running, questions } = from;
     const replay = this.log.readAfter(this.session, after, defaultStart);
     const isRead = !(replay instanceof Promise);
     this.hasReplay = isRead;
-    if (isRead && !running) this.begin(replay, undefined);
-    else this.beginLater(replay, running).catch((error) => this.fail(error));
+    if (isRead && !running && !questions) this.begin(replay, undefined, undefined);
+    else this.beginLater(replay, from).catch((error) => this.fail(error));
   }
 
   private fail(error: unknown): void {
     if (this.isOpen) this.owner.failed(error);
   }
 
-  private begin(replay: Replay, running: Running): void {
+  private begin(replay: Replay, running: Running, questions: OpenQuestions): void {
     const { session, owner } = this;
     const { top, frames, partials } = replay;
     if (!this.isOpen || !top) return;
-    owner.begin(this, { ...replay, top, running });
+    owner.begin(this, { ...replay, top, running, ...(questions && { questions }) });
     frames.forEach((frame, index) => {
       const cursor = { epoch: top.epoch, seq: top.seq - frames.length + index + 1 };
       owner.accept(this, { session, cursor, frame, numbered: true });
     });
-    for (const frame of partials)
+    for (const frame of [...partials, ...missingQuestions(questions, replay)])
       owner.accept(this, { session, cursor: top, frame, numbered: false });
     const buffered = this.buffered;
     this.buffered = undefined;
@@ -237,6 +246,8 @@ export interface SubscriptionsOwner {
   ): void;
   failed(error: unknown): void;
   readonly features: Features;
+  /** Lists the open questions of a session; undefined if they are not known. */
+  questions(session: string): Promise<OpenQuestions>;
   /** Called for the session of the extension only. */
   streamStarted(start: StreamStart): void;
   /**
@@ -277,7 +288,7 @@ export class Subscriptions implements ReaderListener {
     if (append) this.texts = new SentTexts();
     this.resumer = new SessionReader(this.log, session, this);
     const from = { after, defaultStart: "acknowledged", resumes: true, turns, ends } as const;
-    this.resumer.start({ ...from, running });
+    this.resumer.start({ ...from, running, questions: this.questionsOf(session) });
   }
 
   /**
@@ -292,7 +303,13 @@ export class Subscriptions implements ReaderListener {
     readers.push(reader);
     // the replay may exceed the send queue and close this object
     const { turns, ends } = this.owner.features;
-    reader.start({ after: undefined, resumes: false, turns, ends });
+    const questions = this.questionsOf(session);
+    reader.start({ after: undefined, resumes: false, turns, ends, questions });
+  }
+
+  private questionsOf(session: string): ReadFrom["questions"] {
+    const { owner } = this;
+    return owner.features.questions ? () => owner.questions(session) : undefined;
   }
 
   /** True if the connection subscribes to this session. Counts as a use of it. */

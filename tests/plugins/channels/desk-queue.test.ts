@@ -39,6 +39,7 @@ async function run(
     pass: (_, { id }, outcome, { stopped = false }) => void passed.push({ id, stopped, outcome }),
     stop: async () => undefined,
     running: async () => undefined,
+    questions: async () => undefined,
     answer: () => Promise.reject(new Error("no question")),
     forget: () => undefined,
   };

@@ -165,6 +165,28 @@ describe.skipIf(!hasRedis)("hello.running", () => {
   });
 });
 
+describe.skipIf(!hasRedis)("hello.questions", () => {
+  test("lists and shows the questions of the node that has the session", async () => {
+    const [a, b] = await startTwo(({ ask }) =>
+      ask({ kind: "approval", content: "Delete?" }).then(() => undefined),
+    );
+    const here = await join(a, "&pico_can=questions");
+    here.send(send("m1"));
+    const [asked] = await until(here, "message.create");
+    const id = asked!.payload!["message_id"];
+    const late = await join(b, "&pico_can=questions");
+    const [hello] = await until(late, "hello");
+    expect(hello!.payload).toMatchObject({ questions: [id] });
+    const [shown] = await until(late, "message.create");
+    expect(shown).toMatchObject({ payload: asked!.payload, timestamp: asked!.timestamp });
+    late.send({ type: "question.answer", payload: { message_id: id, option: "deny" } });
+    await until(late, "question.ack");
+    await until(here, "message.update");
+    const [after] = await until(await join(b, "&pico_can=questions"), "hello");
+    expect(after!.payload).toMatchObject({ questions: [] });
+  });
+});
+
 describe.skipIf(!hasRedis)("message.stop", () => {
   test("stops an answer of another node, which is over then", async () => {
     const [a, b] = await startTwo(endless);

@@ -22,7 +22,7 @@ function createReceiver() {
     nodes: nodes as unknown as Nodes,
     after: () => () => undefined,
     passed: (_, outcome) => void delivered.push(outcome),
-    ...{ stopped: unused, running: unused, answered: unused },
+    ...{ stopped: unused, running: unused, answered: unused, questions: unused },
   });
   const message = { channel: "pico", session: "s", content: "", media: [], at: 0, hops: 0 };
   const receive = (i: number): void =>

@@ -100,7 +100,8 @@ function receiveMessage(thread: Thread, frame: ServerMessageFrame, now: number):
     ...(contextUse !== undefined && { contextUse }),
     isTyping: false,
   };
-  if (requestId === undefined) return changed;
+  // A durable question outlives its run; hello reports the run of any other one.
+  if (requestId === undefined || payload.question) return changed;
   const run = changed.runs.get(requestId);
   // A complete message without text is a part of an answer that continues.
   const isGrowing = isFinal ? kind !== "text" && !before : before?.isFinal !== true;
