@@ -181,6 +181,7 @@ export async function resolveProgram(
     ...(read.media_dir !== undefined && {
       mediaDir: await requireMediaFolder(resolve(dirname(file), read.media_dir), home, file),
     }),
+    stateDir: join(home, "state", "program"),
     restart: read.restart,
     timeoutS: read.timeout_s,
     stopGraceS: read.stop_grace_s,

@@ -146,6 +146,12 @@ export interface ApplicationOptions {
   /** Messages of one session that run in parallel until they are accepted. @defaultValue `1`: in
    *  order */
   readonly perSession?: number;
+  /**
+   * When the next message of a session follows: when this one is accepted, or when its answer has
+   * ended. With `"ended"`, an application may accept a message immediately, so that a repetition
+   * of it is a duplicate, and still work on one at a time. @defaultValue `"accepted"`
+   */
+  readonly order?: "accepted" | "ended";
   /** Seconds after which a stopped message no longer occupies its session. @defaultValue `10` */
   readonly stopGraceS?: number;
   /**

@@ -45,7 +45,7 @@ export class Inbound {
   private readonly options: InboundOptions;
   private readonly runOptions: RunOptions;
   private current:
-    | (Pick<ActiveApplication, "application" | "stopGraceMs" | "withdraw"> & {
+    | (Pick<ActiveApplication, "application" | "isOrdered" | "stopGraceMs" | "withdraw"> & {
         readonly width: number;
         readonly suggestions: readonly string[] | undefined;
         readonly can: ApplicationOptions["can"];
@@ -78,7 +78,7 @@ export class Inbound {
   }
 
   handle(application: Application, options: ApplicationOptions = {}): Release {
-    const { perSession = 1, stopGraceS = defaultStopGraceS } = options;
+    const { perSession = 1, stopGraceS = defaultStopGraceS, order = "accepted" } = options;
     const { suggestions, withdraw, can } = options;
     if (typeof application !== "function")
       throw channelsErrors.application_invalid(application === null ? "null" : typeof application);
@@ -86,7 +86,8 @@ export class Inbound {
     if (suggestions) assertSuggestions(suggestions);
     const width = Math.max(1, perSession);
     const stopGraceMs = stopGraceS * 1_000;
-    const registration = { application, width, stopGraceMs, suggestions, withdraw, can };
+    const isOrdered = order === "ended";
+    const registration = { application, width, stopGraceMs, isOrdered, suggestions, withdraw, can };
     this.current = registration;
     return () => {
       if (this.current === registration) this.current = undefined;
@@ -339,8 +340,8 @@ export class Inbound {
   private activeApplication(): ActiveApplication | undefined {
     const { current, stopping } = this;
     if (!current || !stopping) return undefined;
-    const { application, stopGraceMs, withdraw } = current;
-    return { application, stopGraceMs, withdraw, signal: stopping.signal };
+    const { application, isOrdered, stopGraceMs, withdraw } = current;
+    return { application, isOrdered, stopGraceMs, withdraw, signal: stopping.signal };
   }
 
   private failedAfterAcceptance(inboundMessage: InboundMessage, error: unknown): void {

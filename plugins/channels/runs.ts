@@ -37,6 +37,8 @@ export interface ActiveApplication {
   readonly application: Application;
   /** Aborts when the kernel stops. */
   readonly signal: AbortSignal;
+  /** The next message of a session waits for the end of the answer. */
+  readonly isOrdered: boolean;
   /** How long a stopped message may occupy its session. */
   readonly stopGraceMs: number;
   readonly withdraw: ApplicationOptions["withdraw"];
@@ -338,7 +340,7 @@ export class Run implements MessageCalls {
   private confirm(): void {
     if (!this.settleDelivery(() => this.outcome.accepted("accepted"))) return;
     this.times?.accepted();
-    this.release();
+    if (!this.application?.isOrdered) this.release();
   }
 
   signal(): AbortSignal {
@@ -494,7 +496,7 @@ export class Run implements MessageCalls {
         this.options.failed(this.message, error);
     }
     this.hasSettled = true;
-    this.release();
+    if (!this.application?.isOrdered) this.release();
     this.endAfterQuestions();
   }
 
@@ -519,6 +521,7 @@ export class Run implements MessageCalls {
   private end(): void {
     if (this.isOver) return;
     this.isOver = true;
+    this.release();
     this.graceTimer?.();
     const { openReplies } = this.options;
     const cutting = this.isStopping ? openReplies.cut(this.message) : undefined;

@@ -3,6 +3,7 @@
 // all sessions: `supervisor` and `process` run it, `pending-messages` tracks the messages it
 // received, `replies` passes its output to the channels.
 import type { Plugin, Scope } from "../../kernel/index.ts";
+import { createPrivateFolder } from "../../lib/files/index.ts";
 import type { ApplicationOptions, Message } from "../channels/index.ts";
 import { createRunningTimer } from "../../lib/running-time.ts";
 import { AnswerFiles } from "./answer-files.ts";
@@ -40,12 +41,16 @@ export interface ProgramOptions {
   readonly command: readonly [string, ...string[]];
   /** Working directory. @defaultValue the working directory of this process */
   readonly cwd?: string;
-  /** The environment of the program. `DOORWARD_CAN` and `DOORWARD_MEDIA` are added to it.
+  /** The environment of the program. `DOORWARD_CAN`, `DOORWARD_MEDIA` and
+   *  `DOORWARD_STATE` are added to it.
    *  `programEnvironment` makes one without secrets. */
   readonly env: Readonly<Record<string, string>>;
   /** The folder that the program may send files from: an absolute path, never the home.
    *  @defaultValue a private folder for this run, outside of the home */
   readonly mediaDir?: string;
+  /** A folder that outlives the program, for what it keeps of its conversations. It is created for
+   *  this user alone, and is `DOORWARD_STATE` of the program. @defaultValue none */
+  readonly stateDir?: string;
   /** Exits after which the program is restarted. @defaultValue `"always"` */
   readonly restart?: "always" | "on-failure" | "never";
   /**
@@ -71,7 +76,7 @@ export interface ProgramOptions {
 }
 
 /** Parts of the protocol that this version understands, for programs. */
-const understood = "stop,append,parts,questions,tools,continue";
+const understood = "stop,append,parts,questions,tools,continue,order";
 /** Accepted and unfinished messages of one session. */
 const maxPerSession = 64;
 /** Minimum time between two events about lines on standard error. */
@@ -105,6 +110,7 @@ export function program(options: ProgramOptions): Plugin<ProgramShape> {
     uses: { media: true },
 
     async start(scope) {
+      if (options.stateDir !== undefined) await createPrivateFolder(options.stateDir);
       const folder = scope.uses.media && (await openAnswerFolder(options.mediaDir));
       if (folder) scope.onStop(() => folder.remove());
       const application = new ProgramApplication(scope, options, folder);
@@ -119,11 +125,16 @@ export function program(options: ProgramOptions): Plugin<ProgramShape> {
 
 /** The launcher may itself be a program of another Doorward, so these values override `env`. */
 function programVariables(
-  { DOORWARD_MEDIA: _, ...env }: ProgramOptions["env"],
+  { env, stateDir }: ProgramOptions,
   folder: AnswerFolder | undefined,
 ): Record<string, string> {
-  if (!folder) return { ...env, DOORWARD_CAN: understood };
-  return { ...env, DOORWARD_CAN: `${understood},media`, DOORWARD_MEDIA: folder.path };
+  const { DOORWARD_MEDIA: _, DOORWARD_STATE: __, ...own } = env;
+  return {
+    ...own,
+    DOORWARD_CAN: folder ? `${understood},media` : understood,
+    ...(folder && { DOORWARD_MEDIA: folder.path }),
+    ...(stateDir !== undefined && { DOORWARD_STATE: stateDir }),
+  };
 }
 
 /** Connects the process, the pending messages and the replies. */
@@ -139,6 +150,7 @@ class ProgramApplication {
   private readonly settled = { answered: 0, failed: 0, stopped: 0 };
   /** Undefined until the running program says what it can do. */
   private capabilities: readonly string[] | undefined;
+  private isOrdered = false;
   private readonly answerHistory: ReturnType<typeof createHistoryLines>;
   private isEventScheduled = false;
   private isPaused = false;
@@ -148,7 +160,7 @@ class ProgramApplication {
     options: ProgramOptions,
     folder: AnswerFolder | undefined,
   ) {
-    const { command, cwd, env, restart = "always", timeoutS = 120 } = options;
+    const { command, cwd, restart = "always", timeoutS = 120 } = options;
     const {
       stopGraceS = 10,
       questionMaxS = 0,
@@ -169,7 +181,7 @@ class ProgramApplication {
     this.outputLog = new OutputLog({ clock, log, redact });
     this.supervisor = new Supervisor({
       scope,
-      command: { words: command, cwd, env: programVariables(env, folder) },
+      command: { words: command, cwd, env: programVariables(options, folder) },
       restart,
       output: {
         line: (text) => this.onLine(text),
@@ -188,6 +200,7 @@ class ProgramApplication {
       closeAnswer: (request) => this.replies.closeAnswer(request),
       findFiles: (message) => findFiles(message, uses.media),
       can: (name) => this.can(name),
+      isOrdered: () => this.isOrdered,
       stopTimeoutsChanged: () => this.emitStateChanged(),
       hung: (reason) => {
         // While reading is paused, Doorward itself does not see the output.
@@ -288,6 +301,7 @@ class ProgramApplication {
 
   private onEnded(how: string, isDown: boolean): void {
     this.capabilities = undefined;
+    this.isOrdered = false;
     this.questions.programEnded(how);
     this.pendingMessages.programEnded(how, isDown);
     this.replies.programEnded(this.supervisor.status().state === "stopped");
@@ -353,6 +367,7 @@ class ProgramApplication {
   private onReady(text: string, { payload }: ReadyFrame): void {
     if (this.capabilities) return this.onInvalidLine(text, "a second ready line");
     this.capabilities = payload.can;
+    this.isOrdered = payload.order === "ended";
     if (this.can("stop")) this.pendingMessages.writeStops();
     this.emitStateChanged();
   }

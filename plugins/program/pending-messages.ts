@@ -47,10 +47,11 @@ export class PendingMessage {
     this.settled = settled;
   }
 
-  /** Records that the program accepted the message. The next one of the session may follow. */
+  /** Records that the program accepted the message. The next one of the session may follow, unless
+   *  the program asked for it after the end of the answer. */
   accept(): void {
     this.message.accept();
-    this.leaveSession();
+    if (!this.owner.isOrdered()) this.leaveSession();
   }
 
   /** Records that the reply is being sent. From now on the channel decides the outcome. */
@@ -132,6 +133,8 @@ interface PendingMessagesOptions {
   readonly findFiles: (message: Message) => Promise<MessageFiles> | undefined;
   /** @returns True if the program said that it can do this: `stop`, or `media` from paths. */
   readonly can: (name: string) => boolean;
+  /** @returns True if the next message of a session waits for the end of the answer. */
+  readonly isOrdered: () => boolean;
   /** @returns True while the program waits for the answer to a question. */
   readonly isAsking: () => boolean;
   /** @returns Why the program cannot receive messages now or soon, or undefined if it can. */
@@ -156,8 +159,9 @@ export interface LineAddress {
 
 /**
  * Passes messages of one session to the program one at a time: the next one when the one before
- * is accepted, stopped or settled. Sessions run in parallel. A message is not written before the
- * program accepts input, so that a restarted program can receive the waiting ones.
+ * is accepted, stopped or settled, or only when it is settled (`isOrdered`). Sessions run in
+ * parallel. A message is not written before the program accepts input, so that a restarted program
+ * can receive the waiting ones.
  */
 export class PendingMessages {
   private readonly options: PendingMessagesOptions;
@@ -196,6 +200,10 @@ export class PendingMessages {
     });
   }
 
+  isOrdered(): boolean {
+    return this.options.isOrdered();
+  }
+
   find(id: string): PendingMessage | undefined {
     return this.live.get(id);
   }
@@ -225,7 +233,7 @@ export class PendingMessages {
 
   /**
    * Stops the messages with this id that the program has received. If the program knows stop, it
-   * reads a line about each. The next message of the session follows.
+   * reads a line about each. The next message of the session follows, or waits for the end.
    *
    * @returns The messages that were not stopped before.
    */
@@ -386,7 +394,7 @@ export class PendingMessages {
   private stopWritten(entry: PendingMessage, by: string | undefined): void {
     entry.stop(by);
     if (this.options.can("stop")) this.writeStop(entry);
-    entry.leaveSession();
+    if (!this.isOrdered()) entry.leaveSession();
   }
 
   private writeStop({ id, message, stoppedBy, isReplying }: PendingMessage): void {

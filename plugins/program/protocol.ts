@@ -132,7 +132,12 @@ const typingSchema = z.object({
 });
 const readySchema = z.object({
   type: z.literal("ready"),
-  payload: z.object({ can: z.array(z.string().max(64)).max(64).default([]) }).prefault({}),
+  payload: z
+    .object({
+      can: z.array(z.string().max(64)).max(64).default([]),
+      order: z.enum(["accepted", "ended"]).default("accepted"),
+    })
+    .prefault({}),
 });
 
 /** The channels check the question itself, so that the program learns what is wrong with it. */

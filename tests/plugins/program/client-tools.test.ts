@@ -43,19 +43,21 @@ describe("program", () => {
     const { message, headers } = await chat([question], { tools, tool_choice: "required" });
     expect(headers.get("x-doorward-ignored")).toBeNull();
     const [call] = message!["tool_calls"] as [{ id: string }];
+    // The id that leaves is unique; the program receives its own.
+    expect(call.id).not.toBe("c2");
     expect(call).toMatchObject({ function: { name: "clock", arguments: "{}" } });
     const result = { role: "tool", tool_call_id: call.id, content: "noon" };
     expect(shown(await chat([question, message!, result]))).toEqual({
       content: "",
       tools: [{ name: "clock", parameters: { type: "object" } }],
-      tool_results: [{ id: call.id, name: "clock", content: "noon" }],
+      tool_results: [{ id: "c2", name: "clock", content: "noon" }],
       previous: [
         { role: "user", content: "call" },
         {
           role: "assistant",
           content: "",
           tool_calls: [
-            { id: call.id, type: "function", function: { name: "clock", arguments: "{}" } },
+            { id: "c2", type: "function", function: { name: "clock", arguments: "{}" } },
           ],
         },
       ],

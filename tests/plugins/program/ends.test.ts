@@ -66,6 +66,7 @@ describe("PendingMessages", () => {
       closeAnswer: async () => undefined,
       downReason: () => undefined,
       isAsking: () => false,
+      isOrdered: () => false,
       hung: () => undefined,
       findFiles: () => undefined,
       can: () => false,

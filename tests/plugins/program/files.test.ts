@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { link, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { link, mkdir, mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -168,9 +168,27 @@ describe("answer with a file", () => {
     await running.say("go", "s", "1");
     const { content } = (await running.seen.next("a message")).message!;
     expect(content).toMatch(
-      /^stop,append,parts,questions,tools,continue,media \/.*doorward-media-/,
+      /^stop,append,parts,questions,tools,continue,order,media \/.*doorward-media-/,
     );
     expect(content).not.toContain(running.folder);
+  });
+
+  test("names a private folder that outlives the program", async () => {
+    const root = await mkdtemp(join(tmpdir(), "doorward-state-"));
+    const stateDir = join(root, "state", "program");
+    const env = { PATH: process.env["PATH"] ?? "", DOORWARD_STATE: "/etc" };
+    const script = `const file = process.env.DOORWARD_STATE + "/n";
+      each((m) => {
+        require("node:fs").appendFileSync(file, "x");
+        answer(m, String(require("node:fs").readFileSync(file)));
+      });`;
+    for (const expected of ["x", "xx"]) {
+      await using running = await startProgram(script, { env, stateDir });
+      await running.say("go", "s", "1");
+      expect((await running.seen.next("a message")).message?.content).toBe(expected);
+    }
+    if (process.platform !== "win32") expect((await stat(stateDir)).mode & 0o777).toBe(0o700);
+    await rm(root, { recursive: true });
   });
 
   test("has no folder without the plugin media", async () => {
