@@ -128,6 +128,10 @@ export const commands: Readonly<Record<string, Command>> = {
     usage: [["doctor", "Check the configuration and suggest fixes"]],
     load: async () => (await import("./doctor.ts")).doctor,
   },
+  new: {
+    usage: [["new python|node DIR", "Write an agent of ten lines with its test into a new folder"]],
+    load: async () => (await import("./new.ts")).create,
+  },
   service: {
     usage: [
       ["service install", "Run the launcher as a service of this user, now and at each sign-in"],

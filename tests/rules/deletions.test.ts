@@ -27,6 +27,7 @@ const byEvent: Readonly<Record<string, string>> = {
   "bin/log/file.ts": "The size of a log file.",
   "lib/files/write.ts": "Its writer has ended; files of other machines hold no finished write.",
   "lib/files/lock.ts": "A lock, not data.",
+  "lib/agent/testing.ts": "A folder of one call of `talk`.",
   "bin/sign-in-page.ts": "A page with a link that lives for 5 minutes, not data.",
   "plugins/conversations/sqlite/answers.ts": "The conversation is deleted, or has 256 ends.",
   "plugins/conversations/sqlite/import.ts": "A part of an import that was interrupted.",

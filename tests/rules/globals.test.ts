@@ -4,6 +4,9 @@ import { linesThat, sources } from "./source.ts";
 /* Time, randomness, the environment and the end of the process are injected, so that a host and a
  * test can replace them. */
 
+/** Agents are processes of their own. */
+const agents = "lib/agent/(index|serve)";
+const commandLine = new RegExp(`^(bin/|${agents}\\.ts$)`);
 /** Pages use the timers of the browser. The texts in `shared/` are used by the server, too. */
 const inBrowser = /^plugins\/dashboard\/pages\//;
 const program = sources().filter(({ path }) => !inBrowser.test(path));
@@ -31,19 +34,19 @@ const plugins =
   "conversations/sqlite/(store|writer)|redis/(call-queue|inspect)|" +
   "pico-server/(drain|shutdown|connection/(frame-turns|web-socket)))|" +
   "lib/(pico-link/connect|running-time))";
-const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
+const realTime = new RegExp(`^(${agents}|${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 
 describe("sources", () => {
-  test("read process.env in the command line only", () => {
-    expect(uses(/\bprocess\.env\b/, /^bin\//)).toEqual([]);
+  test("read process.env in the command line and agents only", () => {
+    expect(uses(/\bprocess\.env\b/, commandLine)).toEqual([]);
   });
 
-  test("use exit, arguments and signals in the command line only", () => {
+  test("use exit, arguments and signals in processes of their own only", () => {
     const pattern = /\bprocess\.(exit|exitCode|abort|kill|argv|on|once)\b/;
     // Signals to a child process do not end this process. The test kit gives the listeners of a
     // test runner back.
     const allowed = "lib/files/lock|plugins/program/(group|process)|testkit/rejected-deliveries";
-    expect(uses(pattern, new RegExp(`^(bin/|(${allowed})\\.ts$)`))).toEqual([]);
+    expect(uses(pattern, new RegExp(`^(bin/|(${agents}|${allowed})\\.ts$)`))).toEqual([]);
   });
 
   test("inject clocks and timers", () => {
@@ -56,7 +59,7 @@ describe("sources", () => {
     expect(uses(/\bMath\.random\b/, /^lib\/files\/lock\.ts$/)).toEqual([]);
     const pattern = /\brandom(Bytes|UUID|Fill|FillSync|Int)\b|\bgetRandomValues\b/;
     const outside =
-      /^(kernel\/(defaults|kernel)|lib\/pico-link\/connect|lib\/files\/[\w-]+|bin\/[\w/-]+)\.ts$/;
+      /^(kernel\/(defaults|kernel)|lib\/(agent\/serve|pico-link\/connect|files\/[\w-]+)|bin\/[\w/-]+)\.ts$/;
     expect(uses(pattern, outside)).toEqual([]);
   });
 
@@ -64,7 +67,7 @@ describe("sources", () => {
     expect(uses(/(?<![.\w])console\.\w+\(/, /^kernel\/(defaults|kernel)\.ts$/)).toEqual([]);
   });
 
-  test("use standard streams in the command line only", () => {
-    expect(uses(/\bprocess\.(stdout|stderr|stdin)\b/, /^bin\//)).toEqual([]);
+  test("use standard streams in the command line and agents only", () => {
+    expect(uses(/\bprocess\.(stdout|stderr|stdin)\b/, commandLine)).toEqual([]);
   });
 });

@@ -1,0 +1,5 @@
+from doorward import agent
+
+@agent
+async def reply(message, answer):
+    yield "you said " + message.content
