@@ -213,19 +213,22 @@ describe("examples", () => {
       expect(code, file).toBe(await readFile(join(root, file!), "utf8"));
 
     const shown = await Promise.all(
-      ["README.md", "docs/plugins.md"].map(async (name) =>
+      ["README.md", "docs/python.md", "docs/plugins.md"].map(async (name) =>
         [
           ...(await readFile(join(root, name), "utf8")).matchAll(
-            /<!-- (examples\/[\w/-]+\.(?:ts|py)) -->\n+```\w+\n([^]*?)```/g,
+            /<!-- (examples\/[\w/-]+\.(?:ts|py|mjs)) -->\n+```\w+\n([^]*?)```/g,
           ),
         ].map(([, file, code]) => ({ file, code })),
       ),
     );
     expect(shown.flat().map(({ file }) => file)).toEqual([
+      "examples/agent.py",
       "examples/programs/echo.py",
       "examples/ask.py",
       "examples/chat.ts",
       "examples/embed.ts",
+      "examples/agent.py",
+      "examples/agent.mjs",
       "examples/plugin.ts",
     ]);
     for (const { file, code } of shown.flat())
