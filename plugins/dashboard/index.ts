@@ -15,6 +15,7 @@ import {
 import { loadAssets } from "./server/assets.ts";
 import { tokenSigner } from "./server/auth/cookies.ts";
 import { createSignInLinks, ownerLink } from "./server/auth/credentials.ts";
+import { isListedHost } from "./server/auth/guard.ts";
 import { explainPage, pageIdentity } from "./server/auth/page-sign-in.ts";
 import { PrivateHost } from "./server/auth/private-host.ts";
 import { HostSessions, SignInSessions } from "./server/auth/sessions.ts";
@@ -293,6 +294,7 @@ function serve(scope: DashboardScope, context: DashboardContext, plugins: Plugin
   // The slowest allowed rate of an upload ends it earlier.
   if (scope.uses.media) http.request("/api/media", handle, { bodySeconds: fileBodyTimeoutS });
   for (const path of ["/healthz", "/readyz"]) http.request(path, handle, { anyHost: true });
+  http.nameHosts((name) => isListedHost(context.auth.config().allowed_hosts, name));
   http.registerIdentity(
     "session",
     (request, peer) => pageIdentity(context, request, peer),

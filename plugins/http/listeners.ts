@@ -162,7 +162,15 @@ export class ListenerSet {
 
 type Addresses = Pick<
   Http,
-  "url" | "addresses" | "publish" | "publicUrl" | "isPublic" | "sharesOrigin" | "open"
+  | "url"
+  | "addresses"
+  | "nameHosts"
+  | "isNamedHost"
+  | "publish"
+  | "publicUrl"
+  | "isPublic"
+  | "sharesOrigin"
+  | "open"
 >;
 
 interface AddressOptions {
@@ -183,6 +191,7 @@ export function createAddresses({
   listeners,
 }: AddressOptions): Addresses {
   let findPublicUrl = (): string | undefined => undefined;
+  let isNamedHost = (_: string): boolean => false;
   const hostUrls = (of: Server): URL[] => {
     const urls = serverUrls(of, basePath);
     if (hostName === undefined) return urls;
@@ -196,6 +205,8 @@ export function createAddresses({
         return listeners.addresses("gateway");
       return server ? hostUrls(server) : listeners.addresses("dashboard");
     },
+    nameHosts: (isNamed) => void (isNamedHost = isNamed),
+    isNamedHost: (name) => isNamedHost(name),
     publish: (publicUrl) => void (findPublicUrl = publicUrl),
     publicUrl(path) {
       const text = findPublicUrl();

@@ -195,6 +195,11 @@ export interface Http {
   addresses(listener?: Listener): URL[];
   /** Sets the function that returns the public URL of the dashboard. */
   publish(publicUrl: () => string | undefined): void;
+  /** Sets the function that says whether a host name in lower case, without a port, is one of this
+   *  service, as a setting lists them. */
+  nameHosts(isNamed: (name: string) => boolean): void;
+  /** @returns Whether `nameHosts` knows this host name. */
+  isNamedHost(name: string): boolean;
   /** @returns The public URL of a path of the dashboard; undefined without `gateway.public_url`. A
    *  public URL without a path is followed by the base path. */
   publicUrl(path: string): string | undefined;

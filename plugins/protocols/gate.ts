@@ -4,12 +4,7 @@ import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.t
 import type { Http, Limiter } from "../http/index.ts";
 import { hostIdentityKinds } from "../pico-server/handshake/admission.ts";
 import { toPerson, toTokenPerson, type Person } from "../pico-server/handshake/identity.ts";
-import {
-  isFromSameOrigin,
-  isOriginAllowed,
-  isOwnHost,
-  ownOrigin,
-} from "../pico-server/handshake/origins.ts";
+import { isFromSameOrigin, isOriginAllowed } from "../pico-server/handshake/origins.ts";
 import { createKeyedBuckets } from "../pico-server/connection/rate-limit.ts";
 import type { Tokens } from "../token-store/index.ts";
 import type { CommonConfig } from "./config.ts";
@@ -206,7 +201,6 @@ export class Gate {
     const { http, config } = this.options;
     const patterns = config().allow_origins;
     const peer = http.peer(request);
-    const self = isOwnHost(peer.host, http.addresses()) ? ownOrigin({ peer }) : undefined;
-    return patterns.length > 0 && isOriginAllowed(patterns, origin, self);
+    return patterns.length > 0 && isOriginAllowed(patterns, origin, { http, peer });
   }
 }

@@ -12,14 +12,7 @@ import {
   type TokenMethod,
   type OfferedCredentials,
 } from "./request.ts";
-import {
-  corsHeaders,
-  explainOrigin,
-  isFromSameOrigin,
-  isOriginAllowed,
-  isOwnHost,
-  ownOrigin,
-} from "./origins.ts";
+import { corsHeaders, explainOrigin, isFromSameOrigin, isOriginAllowed } from "./origins.ts";
 import type { Rejection } from "./rejection.ts";
 
 export interface Admission extends Person {
@@ -136,9 +129,7 @@ export class AdmissionControl {
     const { origin, peer } = handshakeRequest;
     if (origin === undefined) return true;
     const { http, config } = this.options;
-    const isTrustedHost = isOwnHost(peer.host, http.addresses());
-    const self = isTrustedHost ? ownOrigin(handshakeRequest) : undefined;
-    return isOriginAllowed(config().allow_origins, origin, self);
+    return isOriginAllowed(config().allow_origins, origin, { http, peer });
   }
 
   /** Call after each await: returns a rejection if the admission is no longer valid. */

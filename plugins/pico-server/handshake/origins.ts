@@ -1,7 +1,7 @@
 // Decides which web origins may use the channel.
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import type { Peer } from "../../http/index.ts";
+import type { Http, Peer } from "../../http/index.ts";
 
 const defaultPorts: Readonly<Record<string, string>> = { "http:": ":80", "https:": ":443" };
 const originPattern = /^([a-z][a-z0-9+.-]*:)\/\/((?:[a-z0-9_.*-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/;
@@ -32,20 +32,34 @@ function matchesPattern(pattern: string, origin: string): boolean {
   return /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(origin.slice(lead.length, -suffix.length));
 }
 
+/** The facts about this server that decide whether an origin is its own. */
+type OwnNames = Pick<Http, "addresses" | "isNamedHost" | "publicUrl">;
+
 /**
- * @param self - The origin of this server; undefined if the `Host` header cannot be trusted to
- *   contain it.
+ * Whether a page is one of this server: of the host that the request names, if foreign DNS cannot
+ * point it here; of the public URL; or of a listed host name. A proxy may change the `Host` header.
  */
+function isSelf(http: OwnNames, peer: Peer, origin: string): boolean {
+  const isTrusted = isOwnHost(peer.host, http.addresses()) || http.isNamedHost(nameOf(peer.host));
+  if (isTrusted && origin === ownOrigin({ peer })) return true;
+  const publicUrl = http.publicUrl("/");
+  if (publicUrl !== undefined && origin === new URL(publicUrl).origin) return true;
+  // Another port of the same host may be another program.
+  const [, , host = ""] = originPattern.exec(origin) ?? [];
+  return /^https?:/.test(origin) && !/:\d+$/.test(host) && http.isNamedHost(host);
+}
+
+/** Whether one of the patterns permits pages of this origin. */
 export function isOriginAllowed(
   patterns: readonly string[],
   origin: string,
-  self: string | undefined,
+  { http, peer }: { readonly http: OwnNames; readonly peer: Peer },
 ): boolean {
   if (patterns.length === 0) return true;
   const seen = normaliseOrigin(origin);
   return patterns.some((pattern) => {
     if (pattern === "*") return true;
-    if (pattern === "self") return self !== undefined && seen === normaliseOrigin(self);
+    if (pattern === "self") return isSelf(http, peer, seen);
     return matchesPattern(pattern, seen);
   });
 }
@@ -59,7 +73,7 @@ interface PageRequest {
 }
 
 /** @returns The origin of this server as the request names it, without the default port. */
-export const ownOrigin = ({ peer }: Pick<PageRequest, "peer">): string =>
+const ownOrigin = ({ peer }: Pick<PageRequest, "peer">): string =>
   normaliseOrigin(`${peer.secure ? "https" : "http"}://${peer.host}`);
 
 /**
@@ -87,12 +101,15 @@ export function explainOrigin({ origin, peer }: PageRequest): string | undefined
   );
 }
 
+/** The host without its port. */
+const nameOf = (host: string): string => host.replace(/:\d+$/, "");
+
 /**
  * True for hosts that a foreign DNS server cannot point here: an IP address, localhost, or a host
  * that Doorward listens on.
  */
-export function isOwnHost(host: string, listening: readonly URL[]): boolean {
-  const name = host.replace(/:\d+$/, "");
+function isOwnHost(host: string, listening: readonly URL[]): boolean {
+  const name = nameOf(host);
   if (
     name === "localhost" ||
     name.endsWith(".localhost") ||

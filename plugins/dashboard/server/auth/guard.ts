@@ -84,13 +84,17 @@ export function hostIsAllowed({ http, auth }: DashboardContext, { host }: Peer):
   const name = hostName(host);
   if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0) return true;
   if (machineNamesOf(http).has(name)) return true;
-  return auth.config().allowed_hosts.some((entry) => {
+  return isListedHost(auth.config().allowed_hosts, name);
+}
+
+/** Whether `allowed_hosts` lists a host name in lower case. */
+export const isListedHost = (allowedHosts: readonly string[], name: string): boolean =>
+  allowedHosts.some((entry) => {
     const rule = entry.toLowerCase();
     return rule.startsWith("*.")
       ? name.endsWith(rule.slice(1)) && name.length > rule.length - 1
       : name === rule;
   });
-}
 
 /** Checks every request on arrival, and again when its body is complete, and its response. */
 export function registerGuard(app: FastifyInstance, context: DashboardContext): void {

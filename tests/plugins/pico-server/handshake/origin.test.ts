@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { isOriginAllowed } from "../../../../plugins/pico-server/handshake/origins.ts";
 import { bearer, startPicoServer, wsLines } from "../../../support/pico-server-harness.ts";
 
 describe("step 4: origin", () => {
@@ -43,6 +44,29 @@ describe("step 4: origin", () => {
     expect((await from(`localhost:${testServer.port}`)).status).toBe(101);
     expect((await from(`localhost:${testServer.port}`, "localhost:1")).status).toBe(403);
     expect((await from(`evil.example:${testServer.port}`)).status).toBe(403);
+  });
+  const http = {
+    addresses: () => [new URL("http://127.0.0.1:18800/")],
+    isNamedHost: (name: string) => ["chat.example.org", "b.example.net"].includes(name),
+    publicUrl: (path: string) => `https://public.example.com/base${path}`,
+  };
+  test.each([
+    ["chat.example.org", true, "https://chat.example.org", true],
+    ["chat.example.org", false, "https://chat.example.org", true],
+    ["b.example.net", true, "https://b.example.net", true],
+    ["chat.example.org:8443", true, "https://chat.example.org:8443", true],
+    ["127.0.0.1:18800", false, "https://chat.example.org", true],
+    ["127.0.0.1:18800", false, "https://public.example.com", true],
+    ["public.example.com", true, "https://public.example.com", true],
+    ["127.0.0.1:18800", false, "https://public.example.com:8443", false],
+    ["127.0.0.1:18800", false, "http://public.example.com", false],
+    ["127.0.0.1:18800", false, "https://chat.example.org:8443", false],
+    ["chat.example.org", true, "https://evil.example", false],
+    ["evil.example", true, "https://evil.example", false],
+    ["chat.example.org", true, "https://chat.example.org.evil.example", false],
+  ])("knows itself behind a proxy: Host %s, https %s, %s", (host, secure, origin, passes) => {
+    const peer = { address: "10.0.0.1", key: "10.0.0.1", secure, host };
+    expect(isOriginAllowed(["self"], origin, { http, peer })).toBe(passes);
   });
   test.each(["*", "null"])("accepts the origin null with the pattern %s", async (pattern) => {
     await using testServer = await startPicoServer({ config: { allow_origins: [pattern] } });
