@@ -32,8 +32,8 @@ export function watchDeliveries() {
         if (typeof error !== "object" || error === null) return;
         reports.set(error, () => void (code ??= codeOf(error)));
       });
-      // Only the derived promise is unhandled if the channel does not handle it.
-      return delivery.then((status) => status);
+      // An ordinary promise, whose rejection is unhandled if the channel does not handle it.
+      return new Promise((resolve, reject) => void delivery.then(resolve, reject));
     },
     /** @returns A sentence without a period if a rejection was unhandled. */
     problem: () =>

@@ -41,7 +41,7 @@ export type {
  * @returns The same function: see `talk` of `doorward/agent/testing`.
  * @example
  * import { agent } from "doorward/agent";
- * agent(async function* (message, answer) {
+ * agent(async function* (_, answer) {
  *   if (await answer.allow("Delete 3 files?")) yield "Deleted.";
  * });
  */

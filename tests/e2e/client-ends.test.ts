@@ -42,7 +42,7 @@ describe("doorward client", () => {
         const { id, type } = JSON.parse(data.toString()) as { id: string; type: string };
         if (type !== "message.send") return;
         const taken = { type: "message.ack", payload: { request_id: id, status: "accepted" } };
-        socket.send(JSON.stringify(taken), () => socket.close(1000));
+        socket.send(JSON.stringify(taken), () => socket.close(1000, "normal"));
       }),
     );
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/pico`;

@@ -76,6 +76,6 @@ describe("messages of the application", () => {
     await expect(send({ url: "file:///etc/passwd" })).rejects.toMatchObject({
       code: "unsupported",
     });
-    await expect(send({})).rejects.toMatchObject({ code: "unsupported" });
+    await expect(send({})).rejects.toMatchObject({ code: "reply_invalid" });
   });
 });
