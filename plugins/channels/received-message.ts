@@ -38,6 +38,7 @@ export class ReceivedMessage implements Message {
   declare readonly previous?: NonNullable<InboundMessage["previous"]>;
   declare readonly tools?: NonNullable<InboundMessage["tools"]>;
   declare readonly toolChoice?: NonNullable<InboundMessage["toolChoice"]>;
+  declare readonly output?: NonNullable<InboundMessage["output"]>;
   declare readonly toolResults?: NonNullable<InboundMessage["toolResults"]>;
   declare readonly continues?: true;
   declare readonly metadata?: NonNullable<InboundMessage["metadata"]>;
@@ -47,7 +48,7 @@ export class ReceivedMessage implements Message {
   constructor(run: MessageCalls, message: InboundMessage) {
     const { channel, session, id, content, media, at, hops } = message;
     const { sender, inReplyTo, replaces, protocol, previous, metadata, answer } = message;
-    const { tools, toolChoice, toolResults, continues } = message;
+    const { tools, toolChoice, output, toolResults, continues } = message;
     this.#run = run;
     this.channel = channel;
     this.session = session;
@@ -68,6 +69,7 @@ export class ReceivedMessage implements Message {
     if (answer !== undefined) this.answer = answer;
     if (tools !== undefined) this.tools = tools;
     if (toolChoice !== undefined) this.toolChoice = toolChoice;
+    if (output !== undefined) this.output = output;
     if (toolResults !== undefined) this.toolResults = toolResults;
     if (continues) this.continues = continues;
   }

@@ -81,6 +81,16 @@ export interface StepLocation {
   readonly line?: number;
 }
 
+/** The JSON that the client wants as the text of the answer. Doorward does not check the answer. */
+export interface OutputForm {
+  /** JSON Schema. `{"type": "object"}` if the client wants any object. At most 256 KiB as JSON. */
+  readonly schema: Readonly<Record<string, unknown>>;
+  /** The name that the client gave the schema. */
+  readonly name?: string;
+  /** True if the answer must follow the schema exactly. */
+  readonly strict?: boolean;
+}
+
 /** A tool that a client offers to run. A claim of the client. */
 export interface ClientTool {
   /** Name of the function: at most 256 characters. */
@@ -241,6 +251,8 @@ export interface InboundMessage extends Address {
   readonly tools?: readonly ClientTool[];
   /** Which of `tools` the client wants to be called. Absent means `auto`. */
   readonly toolChoice?: ToolChoice;
+  /** The JSON that the client wants as the text of the answer. Absent: any text. */
+  readonly output?: OutputForm;
   /** Results of calls that an earlier answer of this session asked the client to run. */
   readonly toolResults?: readonly ToolResult[];
   /** Asks to continue the last turn of `previous`, which has the role `assistant`. Only for

@@ -352,10 +352,11 @@ const toResultLine = ({ id, name: called, content, isError }: ToolResult): objec
   ...(isError && { is_error: true }),
 });
 
-/** The tools of the client, and the results of those that it has run. */
-const toolFields = ({ tools, toolChoice, toolResults }: Message): object => ({
+/** The tools of the client with their results, and the form that it wants. */
+const toolFields = ({ tools, toolChoice, output, toolResults }: Message): object => ({
   ...(tools && { tools }),
   ...(toolChoice !== undefined && { tool_choice: toolChoice }),
+  ...(output && { output }),
   ...(toolResults && { tool_results: toolResults.map(toResultLine) }),
 });
 

@@ -92,6 +92,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   attach(reader: RunReader, options: FollowOptions = {}): Follower {
     const follower = new Follower(this, reader, options);
     this.followers.add(follower);
+    if (this.isAsking) follower.noteAsking(true);
     return follower;
   }
 
@@ -275,20 +276,30 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     this.pump();
   }
 
+  /** The open questions. */
+  get open(): readonly RunQuestion[] {
+    const isOpen = ({ isClosed, isSettled }: RunMessage): boolean => !isClosed && !isSettled;
+    const open = this.end ? [] : this.questions.filter(isOpen);
+    return open.map((message) => runQuestionOf(message, message.asked!));
+  }
+
   /** The answer waits when its questions are open and nothing else has been written for a while. */
   private watchQuestions(): void {
     if (this.questions.length === 0) return;
     const { clock, onAsking } = this.options;
     clock?.clearTimeout(this.quiet);
     this.waiting = [];
-    const isOpen = ({ isClosed, isSettled }: RunMessage): boolean => !isClosed && !isSettled;
-    const open = this.end ? [] : this.questions.filter(isOpen);
+    const { open } = this;
     const isAsking = open.length > 0;
-    if (isAsking !== this.isAsking) onAsking?.(isAsking);
+    const isChanged = isAsking !== this.isAsking;
     this.isAsking = isAsking;
+    if (isChanged) {
+      onAsking?.(isAsking);
+      for (const follower of this.followers) follower.noteAsking(isAsking);
+    }
     if (!isAsking) return;
     this.quiet = clock?.setTimeout(() => {
-      this.waiting = open.map((message) => runQuestionOf(message, message.asked!));
+      this.waiting = open;
       const mark = markOf(this.messages);
       for (const { id } of open) if (!this.marks.has(id)) this.marks.set(id, mark);
       this.pump();

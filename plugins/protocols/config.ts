@@ -40,6 +40,12 @@ export const commonSettings = {
     .max(256 * MiB)
     .default(32 * MiB)
     .meta(settingMeta("Maximum request size", "Larger requests are rejected.", "bytes")),
+  max_inline_mb: z
+    .int()
+    .min(1)
+    .max(256)
+    .default(10)
+    .meta(settingMeta("Maximum file in a request", "Larger files must be uploaded before.", "MiB")),
   message_rate: z
     .number()
     .min(0)

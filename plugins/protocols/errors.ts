@@ -47,6 +47,7 @@ export const refusals = {
   method_not_allowed: [405],
   body_timeout: [408],
   id_reused: [409],
+  question_open: [409],
   stopped: [409],
   too_large: [413],
   file_too_large: [413],

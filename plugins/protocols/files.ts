@@ -1,9 +1,9 @@
 // Files inside requests: reads them, and stores them as files of the session.
-import { hash } from "node:crypto";
+import { createHash } from "node:crypto";
 import { codeOf } from "../../kernel/index.ts";
 import type { Address, Media } from "../channels/index.ts";
 import type { MediaFiles, StoredFile } from "../media/index.ts";
-import { isBase64 } from "./media.ts";
+import { decodeBase64 } from "./media.ts";
 import type { Protocol } from "./protocol.ts";
 import { accessEnded, refuse, type Refusal } from "./errors.ts";
 import type { Turn } from "./turn.ts";
@@ -31,13 +31,14 @@ interface GivenFile {
 export function readFile({ data, type, filename }: GivenFile, param: string): Media {
   const [prefix = "", named] = dataUrl.exec(data.slice(0, 512)) ?? [];
   const text = data.slice(prefix.length);
-  if (text === "" || !isBase64(text)) {
+  const bytes = decodeBase64(text);
+  if (!bytes) {
     const message = `${param} must be a data: URL in base64 with the content of a file.`;
     throw refuse("invalid_file", message, { param });
   }
   return {
     type: (named ?? type ?? defaultType).toLowerCase().slice(0, 256),
-    bytes: Buffer.from(text, "base64"),
+    bytes,
     ...(filename !== undefined && { filename }),
   };
 }
@@ -138,10 +139,10 @@ class TurnFiles {
     filename: string | undefined,
   ): Promise<StoredFile> {
     const { media, address, owner } = this;
-    const same = await this.findSame(hash("sha256", bytes, "hex"), filename);
+    const same = await this.findSame(await sha256Of(bytes), filename);
     if (same) return media.use(address, same.id);
     const details = { contentType, filename, sender: owner.sender, size: bytes.byteLength };
-    const { id } = await media.put(address, oneChunk(bytes), details);
+    const { id } = await media.put(address, slicesOf(bytes), details);
     const file = await media.use(address, id);
     this.known = Promise.resolve([...(await this.known!), file]);
     return file;
@@ -167,8 +168,53 @@ class TurnFiles {
   }
 }
 
-async function* oneChunk(bytes: Uint8Array): AsyncIterable<Uint8Array> {
-  yield bytes;
+const MiB = 1024 * 1024;
+const sliceBytes = MiB / 4;
+
+/** Lets the loop serve others. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+/** Yields a file in slices, each in a turn of the loop of its own. */
+async function* slicesOf(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += sliceBytes) {
+    if (at > 0) await nextTurn();
+    yield bytes.subarray(at, at + sliceBytes);
+  }
+}
+
+/** Hashes in slices. */
+export async function sha256Of(bytes: Uint8Array): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const slice of slicesOf(bytes)) hash.update(slice);
+  return hash.digest("hex");
+}
+
+/** Ends the turn of the loop in which a large request was read. */
+export const afterReading = async (bytes: number): Promise<void> => {
+  if (bytes > sliceBytes) await nextTurn();
+};
+
+const sizeOf = (list: readonly Media[]): number =>
+  list.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0);
+
+/** Earlier turns lose what is too large now; the client has the reply to it already. */
+function withinLimit(turn: Turn, maxBytes: number, refusal: () => Refusal): Turn {
+  const isLarge = ({ bytes }: Media): boolean => (bytes?.byteLength ?? 0) > maxBytes;
+  if (turn.media.some(isLarge)) throw refusal();
+  const previous = turn.previous.map(({ media, ...each }) => {
+    const left = media?.filter((item) => !isLarge(item)) ?? [];
+    return { ...each, ...(left.length > 0 && { media: left }) };
+  });
+  return { ...turn, previous };
+}
+
+function tooLarge({ config, uploadPath }: Protocol): Refusal {
+  const other =
+    uploadPath === undefined
+      ? "Send a smaller one, or raise max_inline_mb."
+      : `Upload a larger one with POST ${uploadPath}, and send its id as file_id.`;
+  const limit = `A file inside a request may have at most ${config().max_inline_mb} MiB.`;
+  return refuse("file_too_large", `${limit} ${other}`);
 }
 
 /**
@@ -176,8 +222,10 @@ async function* oneChunk(bytes: Uint8Array): AsyncIterable<Uint8Array> {
  *
  * @throws Refusal if a limit is reached, or the client may not use a file.
  */
-export async function storeFiles(protocol: Protocol, owner: FileOwner, turn: Turn): Promise<Turn> {
-  const { media } = protocol;
+export async function storeFiles(protocol: Protocol, owner: FileOwner, given: Turn): Promise<Turn> {
+  const { media, config } = protocol;
+  const turn = withinLimit(given, config().max_inline_mb * MiB, () => tooLarge(protocol));
+  await afterReading(sizeOf([turn.media, ...turn.previous.map((each) => each.media ?? [])].flat()));
   const lists = [turn.media, ...turn.previous.map((each) => each.media ?? [])];
   if (!media || lists.flat().every(isInline)) return turn;
   const files = new TurnFiles(media, owner);

@@ -36,6 +36,8 @@ export interface FollowOptions {
   readonly from?: RunMark | undefined;
   /** Whether the reader ends with `waits` while questions of this form are open. */
   readonly endsOn?: (question: Question) => boolean;
+  /** Called when the first question of the answer opens, and when the last one is settled. */
+  readonly onAsking?: (isAsking: boolean) => void;
   /** Called after the last call of the reader, unless the reader has left. */
   readonly done?: () => void;
 }
@@ -237,6 +239,10 @@ export class Follower {
     if (!progress) return;
     const sent = progress.staleText ?? old.slice(0, progress.sent);
     progress.staleText = text.startsWith(sent) ? undefined : sent;
+  }
+
+  noteAsking(isAsking: boolean): void {
+    if (!this.isOver) this.options.onAsking?.(isAsking);
   }
 
   noteTurn(message: InboundMessage): void {

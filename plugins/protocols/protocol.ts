@@ -83,11 +83,13 @@ export interface Protocol<C extends CommonConfig = CommonConfig> {
   readonly config: () => C;
   readonly runs: Runs;
   readonly newId: () => string;
-  readonly channels: Pick<Channels, "can" | "history">;
+  readonly channels: Pick<Channels, "can" | "history" | "questions">;
   /** The tool calls that have left. */
   readonly calls: ClientCalls;
   /** Files of messages; undefined if messages carry images only. */
   readonly media: MediaFiles | undefined;
+  /** The path to which clients upload files; undefined if there is none. */
+  readonly uploadPath: string | undefined;
   /** Returns the address of a file of an answer, on this server. */
   readonly fileUrl: FileUrl;
   /**
@@ -162,6 +164,7 @@ export async function startProtocol<C extends CommonConfig>(
     channels,
     calls,
     media: scope.uses.media,
+    uploadPath: options.uploadPath,
     fileUrl: (id) => http.url(options.filePath(id)),
     gate: new Gate({ http, tokens, clock, log, token: name, clientTitle, config, admitsPages }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",

@@ -27,6 +27,13 @@ export function runQuestionOf(
   return { ...asked, id, sentence };
 }
 
+/** The subject of a question in one line. */
+export const titleOf = ({ content, question }: Pick<RunQuestion, "content" | "question">): string =>
+  question.title ?? content.split("\n", 1)[0]!.slice(0, 200);
+
+/** Leads to the page that answers. */
+export const waitingLine = (address: string): string => `Waiting for an answer: ${address}`;
+
 /** The outcome of a question, for clients. */
 export function toFacts(settled: QuestionSettlement) {
   const { outcome, option, options, values, text, by, via, at } = settled;

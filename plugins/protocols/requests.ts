@@ -1,5 +1,4 @@
 // Steps of a request that all protocols share: names, body, message, answers, stop and files.
-import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isSessionId, parseObject } from "../../lib/pico-wire/index.ts";
 import type { AnswerResult, Question, QuestionAnswer } from "../channels/index.ts";
@@ -7,8 +6,16 @@ import { bodyType, readBody } from "../http/kit.ts";
 import { resolveSession } from "../pico-server/handshake/identity.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
 import { readText, unsupported, type JsonObject } from "./fields.ts";
-import { storeFiles, uploadsName, unknownFile, toFileRefusal } from "./files.ts";
+import {
+  afterReading,
+  sha256Of,
+  storeFiles,
+  uploadsName,
+  unknownFile,
+  toFileRefusal,
+} from "./files.ts";
 import type { Protocol } from "./protocol.ts";
+import { titleOf, waitingLine } from "./questions.ts";
 import { accessEnded, refuse, type Refusal } from "./errors.ts";
 import type { KeptRun, RunRequest } from "./runs.ts";
 import type { Call, JsonReply, Route } from "./server.ts";
@@ -103,11 +110,12 @@ async function readJson(
   arrived();
   const value = parseObject(body);
   if (value === undefined) throw invalidJson();
+  await afterReading(body.byteLength);
   // The token may have been replaced, or the person signed out, while the body arrived.
   if (access.isCurrent?.() === false || access.ending?.aborted) throw accessEnded();
   enter();
   const isDigested = request.headers["x-stainless-retry-count"] !== undefined;
-  return { value, digest: isDigested ? hash("sha256", body) : undefined };
+  return { value, digest: isDigested ? await sha256Of(body) : undefined };
 }
 
 /**
@@ -226,6 +234,33 @@ export async function stopAnswers(
   const results = await protocol.runs.stop(session, call.access.sender, isWanted);
   const stopped = results.map(({ id, status }) => ({ id: toClientId(id), status }));
   return { value: { success: true, stopped } };
+}
+
+/** A question for which a message of its session would wait. */
+export interface QuestionBefore {
+  readonly id: string;
+  /** The title of the question, and the address of the page that answers it. */
+  readonly text: string;
+}
+
+/**
+ * Returns the open question for which a new message would wait: no client would show the
+ * reason. Results of tools and repeated requests pass.
+ */
+export function questionBefore(
+  protocol: Protocol,
+  { request }: Call,
+  { session, id, turn }: Pick<MessageOptions, "session" | "id" | "turn">,
+): QuestionBefore | undefined {
+  const { channels, runs } = protocol;
+  if (turn.toolResults || runs.find(session, id)) return undefined;
+  const asked = channels
+    .questions({ channel: "pico", session })
+    .find(({ question }) => question.durable === undefined);
+  if (!asked) return undefined;
+  const address = protocol.askAddress(request, session, asked.id);
+  const text = `${titleOf(asked)}\n\n${waitingLine(address)}`;
+  return { id: asked.id, text };
 }
 
 /** The answer of a client to one question. */

@@ -37,6 +37,7 @@ export interface RunRequest extends Pick<
   | "previous"
   | "tools"
   | "toolChoice"
+  | "output"
   | "toolResults"
   | "continues"
   | "metadata"

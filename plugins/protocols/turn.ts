@@ -1,7 +1,7 @@
 // Reads the messages of a request: roles, texts, images, results of tools, and earlier turns.
 import { isRequestError } from "../http/request-error.ts";
 import { isObject } from "../../lib/util.ts";
-import type { Media, PreviousTurn, ToolCall, ToolResult } from "../channels/index.ts";
+import type { Media, OutputForm, PreviousTurn, ToolCall, ToolResult } from "../channels/index.ts";
 import {
   invalidType,
   missing,
@@ -29,6 +29,8 @@ export interface Turn extends ToolOffer {
   readonly previous: readonly PreviousTurn[];
   /** Results of tools that the client has run, with the ids that it knows. */
   readonly toolResults?: readonly ToolResult[];
+  /** The JSON that the client wants. */
+  readonly output?: OutputForm;
   /** Asks to continue the last of the turns before. */
   readonly continues?: true;
   /** Data of the protocol. */
@@ -163,6 +165,7 @@ interface TurnOptions extends ToolOffer {
   readonly key: string;
   /** Fields that Doorward does not apply. */
   readonly rest: Readonly<Record<string, unknown>>;
+  readonly output?: OutputForm | undefined;
   /** The user that the client claims to have. */
   readonly user?: string | undefined;
   /** Whether the application continues a last turn of the assistant. */
@@ -177,7 +180,17 @@ interface TurnOptions extends ToolOffer {
  * @throws Refusal unless the user wrote the last turn, sent results, or may ask to continue.
  */
 export function toTurn(turns: readonly SourceTurn[], options: TurnOptions): Turn {
-  const { param, key, rest, user, tools, toolChoice, canContinue = false, left = [] } = options;
+  const {
+    param,
+    key,
+    rest,
+    user,
+    tools,
+    toolChoice,
+    output,
+    canContinue = false,
+    left = [],
+  } = options;
   const isNotSystem = ({ turn }: SourceTurn): boolean => turn.role !== "system";
   const at = turns.findLastIndex(isNotSystem);
   const last = turns[at];
@@ -192,7 +205,8 @@ export function toTurn(turns: readonly SourceTurn[], options: TurnOptions): Turn
   };
   const { first: _, ...fields } = message;
   const offer = { ...(tools && { tools }), ...(toolChoice !== undefined && { toolChoice }) };
-  return { content: "", media: [], ...fields, ...offer, previous, metadata, left };
+  const form = output && { output };
+  return { content: "", media: [], ...fields, ...offer, ...form, previous, metadata, left };
 }
 
 const lastRoleRefusal = (param: string): Refusal =>

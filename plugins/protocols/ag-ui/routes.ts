@@ -5,10 +5,12 @@ import {
   answerQuestions,
   decodeName,
   prepareTurn,
+  questionBefore,
   sessionOf,
   startRun,
   stopAnswers,
   withBody,
+  type QuestionBefore,
 } from "../requests.ts";
 import type { JsonObject } from "../fields.ts";
 import type { Protocol } from "../protocol.ts";
@@ -61,6 +63,11 @@ export class RunRoutes {
       const isTurn = !kept && (input.resume.length === 0 || isNewMessage(input));
       const turn =
         isTurn && input.turn && (await prepareTurn(this.protocol, call, session, input.turn));
+      const before = turn && questionBefore(this.protocol, call, { session, id, turn });
+      if (before) {
+        release();
+        return this.explain(call, input, before);
+      }
       if (turn) {
         const message = { session, id, turn, settled: release };
         const run = startRun(this.protocol, call, message);
@@ -70,6 +77,15 @@ export class RunRoutes {
       if (!kept) return this.repeat(call, input, settled);
       return this.stream(call, input, kept, { isJoined: true, settled });
     });
+  }
+
+  /** Says why a message is not delivered. */
+  private explain(call: Call, input: RunInput, { id, text }: QuestionBefore): undefined {
+    const events = new EventWriter(this.protocol, call, { "X-Doorward-Question": id });
+    const reader = new RunEvents(events, input, { fileUrl: this.protocol.fileUrl });
+    // Each reply is another message of the client.
+    reader.grew(`${id}:${input.runId}`, "text", text);
+    reader.over(openEnd);
   }
 
   /** Answers the interrupts that the client resumes. None of them is an error. */

@@ -1,6 +1,6 @@
 // Writes questions of the application as chunks: cards that the person of a page can answer.
-import { isAllowed, toFacts, type RunQuestion } from "../questions.ts";
-import { askTool, titleOf, toInput, type PageAnswer } from "./cards.ts";
+import { isAllowed, titleOf, toFacts, type RunQuestion } from "../questions.ts";
+import { askTool, toInput, type PageAnswer } from "./cards.ts";
 
 /** A call that the page does not execute. */
 export const executed = { dynamic: true, providerExecuted: true } as const;

@@ -27,10 +27,6 @@ export interface PageAnswer extends ClientAnswer {
   readonly isApproval: boolean;
 }
 
-/** The subject of a question in one line. */
-export const titleOf = ({ content, question }: Pick<RunQuestion, "content" | "question">): string =>
-  question.title ?? content.split("\n", 1)[0]!.slice(0, 200);
-
 /** The part of a question that a page shows: version 6 shows nothing but this. */
 export const toInput = ({
   content,

@@ -2,7 +2,8 @@
 import type { Turn } from "../../conversations/index.ts";
 import { toDataUrl, type FileUrl } from "../media.ts";
 import type { Question } from "../../channels/index.ts";
-import { askTool, titleOf, toInput } from "./cards.ts";
+import { titleOf } from "../questions.ts";
+import { askTool, toInput } from "./cards.ts";
 import { mediaTypeOf } from "./chunks.ts";
 import { toClientId } from "./request.ts";
 

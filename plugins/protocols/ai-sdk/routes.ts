@@ -5,10 +5,12 @@ import {
   answerQuestions,
   decodeName,
   prepareTurn,
+  questionBefore,
   sessionOf,
   startRun,
   stopAnswers,
   withBody,
+  type QuestionBefore,
 } from "../requests.ts";
 import { isCut, toEndRefusal } from "../errors.ts";
 import type { JsonObject } from "../fields.ts";
@@ -83,9 +85,23 @@ export class ChatRoutes {
         return this.continueWith(call, session, id, parsed.answers ?? []);
       }
       const turn = await prepareTurn(protocol, call, session, parsed.turn);
+      const before = questionBefore(protocol, call, { session, id, turn });
+      if (before) {
+        settled();
+        return this.explain(call, answerId(session, id), before);
+      }
       const run = startRun(protocol, call, { session, id, turn, settled });
       return this.stream(call, run, { id: answerId(session, id), ignored });
     });
+  }
+
+  /** Says why a message is not delivered. */
+  private explain(call: Call, messageId: string, { id, text }: QuestionBefore): undefined {
+    const headers = { ...streamHeaders, "X-Doorward-Question": id };
+    const events = new EventWriter(this.protocol, call, headers);
+    const reader = new ChunkReader(events, messageId, { fileUrl: this.protocol.fileUrl });
+    reader.grew(id, "text", text);
+    reader.over(openEnd);
   }
 
   /** Answers questions, and sends the rest of the answer that has asked them. */

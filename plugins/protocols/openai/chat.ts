@@ -3,6 +3,7 @@ import type { ToolCall, Usage } from "../../channels/index.ts";
 import { toEndRefusal } from "../errors.ts";
 import type { RunEnd } from "../follower.ts";
 import type { EventWriter } from "../sse.ts";
+import { argumentsOf } from "./approvals.ts";
 import { toErrorBody } from "./errors.ts";
 import type { ResponseFormat } from "./exchange.ts";
 import type { TextSink } from "./plain-text.ts";
@@ -20,9 +21,6 @@ function finishReasonOf({ finishReason, calls }: RunEnd): FinishReason {
   if (calls) return "tool_calls";
   return finishReason === "length" || finishReason === "content_filter" ? finishReason : "stop";
 }
-
-/** Clients parse the arguments as JSON, also of a call without any. */
-export const argumentsOf = ({ arguments: text }: ToolCall): string => text.trim() || "{}";
 
 const toCall = (call: ToolCall): object => ({
   id: call.id,

@@ -58,6 +58,19 @@ export const openaiSchema = z.strictObject({
           "Responses API receive approvals as mcp_approval_request. wait: neither.",
       ),
     ),
+  question_wait_s: z
+    .int()
+    .min(0)
+    .max(86_400)
+    .default(20)
+    .meta(
+      settingMeta(
+        "Wait for an answer",
+        "How long a response that is not streamed waits for the answer to a question. Many " +
+          "clients give up after 30 seconds.",
+        "seconds",
+      ),
+    ),
   disconnect: disconnectSetting("stop"),
 });
 

@@ -1,15 +1,20 @@
 // Checks the fields of a request body that Doorward does not apply.
 import { isObject } from "../../../lib/util.ts";
-import type { Channels } from "../../channels/index.ts";
+import type { Channels, OutputForm } from "../../channels/index.ts";
+import { refuse } from "../errors.ts";
 import {
   invalidType,
+  missing,
   own,
+  readFlag,
   readOptionalList,
   readObject,
+  readText,
   unsupported,
   withoutFields,
   type JsonObject,
 } from "../fields.ts";
+import { depthOf, withoutPrototypes } from "../metadata.ts";
 import { toIgnored } from "../session.ts";
 import { boundTools, readTool, readToolChoice, type ToolOffer } from "../tools.ts";
 import { readItems } from "../turn.ts";
@@ -56,6 +61,38 @@ export function splitIgnored(
   const rest = withoutFields(body, read);
   const names = Object.keys(rest).filter((name) => /^[a-z_]{1,40}$/.test(name));
   return { ignored: toIgnored([...names, ...more]), rest };
+}
+
+const maxSchemaBytes = 256 * 1024;
+const maxSchemaDepth = 32;
+const maxName = 256;
+
+/**
+ * Reads the form of the answer: `response_format` of chat completions, and `text.format` of
+ * responses.
+ */
+export function readOutput(format: JsonObject | undefined, param: string): OutputForm | undefined {
+  const type = format && own(format, "type");
+  if (!format || type === undefined || type === "text") return undefined;
+  if (type === "json_object") return { schema: { type: "object" } };
+  if (type !== "json_schema")
+    throw unsupported(`${param}.type`, `${param}.type must be text, json_object or json_schema.`);
+  const inner = readObject(format, "json_schema", param);
+  const [fields, at] = inner ? [inner, `${param}.json_schema`] : [format, param];
+  const schema = readObject(fields, "schema", at);
+  if (!schema) throw missing(`${at}.schema`);
+  if (depthOf(schema, maxSchemaDepth) > maxSchemaDepth)
+    throw unsupported(`${at}.schema`, `The schema may have at most ${maxSchemaDepth} levels.`);
+  if (Buffer.byteLength(JSON.stringify(schema)) > maxSchemaBytes) {
+    const message = "The schema may have at most 256 KiB as JSON.";
+    throw refuse("too_large", message, { param: `${at}.schema` });
+  }
+  const name = readText(fields, "name", at)?.slice(0, maxName);
+  return {
+    schema: withoutPrototypes(schema),
+    ...(name !== undefined && { name }),
+    ...(own(fields, "strict") !== undefined && { strict: readFlag(fields, "strict", at) }),
+  };
 }
 
 /** Reads the tools of the client in both forms. Tools of other types are left out. */

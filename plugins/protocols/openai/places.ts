@@ -40,3 +40,16 @@ export function nameOfResponse(id: string): string | undefined {
   const [, place] = responsePattern.exec(id) ?? [];
   return place === undefined ? undefined : fromPlace(place);
 }
+
+/** Returns the id of an item that asks for an approval. It leads to the session of the question. */
+export const toApprovalId = (question: string, name: string): string =>
+  `mcpr_${question}_${toPlace(name)}`;
+
+/** The question of the id of an item, and the name of its session if the id has one. */
+export function questionOfApproval(id: string): {
+  readonly question: string;
+  readonly name?: string | undefined;
+} {
+  const [, question, place] = /^mcpr_([0-9a-f]{32})_([\w-]{1,400})$/.exec(id) ?? [];
+  return question === undefined ? { question: id } : { question, name: fromPlace(place!) };
+}

@@ -71,8 +71,10 @@ export class PlainText implements RunReader {
 
   asked(question: RunQuestion): void {
     const { id, content } = question;
+    const title = question.question.title ?? "";
+    const asked = title === "" || content.includes(title) ? content : `${title}\n\n${content}`;
     const link = question.question.state === "open" ? this.options.linkOf(question) : undefined;
-    this.append("text", id, link === undefined ? content : `${content}\n\n${link}`);
+    this.append("text", id, link === undefined ? asked : `${asked}\n\n${link}`);
   }
 
   settled({ id, sentence }: RunQuestion): void {

@@ -1,5 +1,5 @@
 // Parses the body of a chat completion.
-import type { Channels, Media, PreviousTurn } from "../../channels/index.ts";
+import type { Channels, Media, OutputForm, PreviousTurn } from "../../channels/index.ts";
 import {
   invalidType,
   missing,
@@ -28,7 +28,7 @@ import {
   type Turn,
 } from "../turn.ts";
 import type { OpenaiConfig } from "./config.ts";
-import { assertFields, readTools, splitIgnored } from "./fields.ts";
+import { assertFields, readOutput, readTools, splitIgnored } from "./fields.ts";
 import type { Protocol } from "../protocol.ts";
 
 export interface ParsedRequest {
@@ -52,6 +52,7 @@ const appliedFields = new Set([
   "user",
   "tools",
   "tool_choice",
+  "response_format",
 ]);
 export const roles: Readonly<Record<string, PreviousTurn["role"]>> = {
   system: "system",
@@ -88,12 +89,14 @@ interface RequestOptions {
   /** Places of parts that cannot be passed on. */
   readonly left: string[];
   readonly channels: Pick<Channels, "can">;
+  /** The JSON that the client wants. */
+  readonly output: OutputForm | undefined;
 }
 
 /** Reads the parts that both forms of a request have. */
 export function readRequest(
   body: JsonObject,
-  { param, applied, turns, left, channels }: RequestOptions,
+  { param, applied, turns, left, channels, output }: RequestOptions,
 ): Omit<ParsedRequest, "includeUsage"> {
   const user = readText(body, "user");
   const offer = readTools(body, left, channels);
@@ -108,6 +111,7 @@ export function readRequest(
       user,
       canContinue,
       left,
+      output,
       ...offer,
     }),
     model,
@@ -189,7 +193,14 @@ export function parseChatRequest(
   });
   const options = readObject(body, "stream_options") ?? {};
   return {
-    ...readRequest(body, { param: "messages", applied: appliedFields, turns, left, channels }),
+    ...readRequest(body, {
+      param: "messages",
+      applied: appliedFields,
+      turns,
+      left,
+      channels,
+      output: readOutput(readObject(body, "response_format"), "response_format"),
+    }),
     includeUsage: readFlag(options, "include_usage", "stream_options"),
   };
 }

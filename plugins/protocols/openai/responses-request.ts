@@ -1,19 +1,19 @@
 // Parses the body of a request for a response.
 import { isObject } from "../../../lib/util.ts";
 import type { Media, PreviousTurn } from "../../channels/index.ts";
-import type { ClientAnswer } from "../requests.ts";
 import {
   invalidType,
   missing,
   own,
   readFlag,
+  readObject,
   readText,
   unsupported,
-  requireText,
   type JsonObject,
 } from "../fields.ts";
 import { readFile } from "../files.ts";
-import { toApproval } from "../questions.ts";
+import { readApprovals, type Approvals } from "./approvals.ts";
+import { readOutput } from "./fields.ts";
 import { refuse } from "../errors.ts";
 import {
   readCallId,
@@ -39,7 +39,7 @@ export interface ParsedResponseRequest extends ParsedRequest {
   readonly instructions: string | undefined;
   readonly previousId: string | undefined;
   /** Answers to approvals at the end of the input. Then there is no message. */
-  readonly approvals: readonly ClientAnswer[];
+  readonly approvals: Approvals | undefined;
   /** Echoed in the response. */
   readonly echo: JsonObject;
 }
@@ -147,30 +147,6 @@ function readInput(
   return turns;
 }
 
-function readApproval(item: JsonObject, param: string): ClientAnswer {
-  const id = requireText(item, "approval_request_id", param);
-  const isApproved = readFlag(item, "approve", param);
-  const reason = readText(item, "reason", param);
-  return { id, toAnswer: (question) => toApproval(question ?? {}, isApproved, reason) };
-}
-
-/** At most as many questions as a session can have open. */
-const maxApprovals = 16;
-
-/** Reads the answers at the end of the input. */
-function readApprovals(body: JsonObject): readonly ClientAnswer[] {
-  const input = own(body, "input");
-  if (!Array.isArray(input)) return [];
-  const isAnswer = (item: unknown): boolean =>
-    isObject(item) && own(item, "type") === "mcp_approval_response";
-  const first = input.findLastIndex((item) => !isAnswer(item)) + 1;
-  if (input.length - first > maxApprovals)
-    throw unsupported("input", `A request may answer at most ${maxApprovals} approvals.`);
-  return input
-    .slice(first)
-    .map((item, index) => readApproval(item as JsonObject, `input[${first + index}]`));
-}
-
 /** @throws Refusal for the first field that is wrong. */
 export function parseResponseRequest(
   body: JsonObject,
@@ -188,16 +164,25 @@ export function parseResponseRequest(
   const read = readInput(body, left, media ? readPartOrFile : readPart);
   // The answers take the place of a message, which the answer that they continue has already.
   const answer = { turn: { role: "user", content: "answer" }, param: "input" } as const;
-  const added = approvals.length > 0 ? [...read, answer] : read;
+  const added = approvals ? [...read, answer] : read;
   const turns = [...(instructions ? [system as SourceTurn] : []), ...added];
-  const options = { param: "input", applied: appliedFields, turns, left, channels };
-  const request = readRequest(body, options);
+  const { format, ...shown } = readObject(body, "text") ?? {};
+  if (format !== undefined && !isObject(format)) throw invalidType("text.format", "an object");
+  const output = readOutput(format, "text.format");
+  const { text, ...others } = body;
+  const rest = Object.keys(shown).length > 0 ? { ...others, text: shown } : others;
+  const options = { param: "input", applied: appliedFields, turns, left, channels, output };
+  const request = readRequest(rest, options);
   return {
     ...request,
     includeUsage: true,
     instructions,
     approvals,
     previousId: readText(body, "previous_response_id"),
-    echo: { metadata: own(body, "metadata") ?? {}, user: request.user ?? null },
+    echo: {
+      metadata: own(body, "metadata") ?? {},
+      user: request.user ?? null,
+      ...(format && { text }),
+    },
   };
 }

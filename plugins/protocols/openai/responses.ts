@@ -4,8 +4,10 @@ import { toEndRefusal } from "../errors.ts";
 import { openEnd, type RunEnd, type TextKind } from "../follower.ts";
 import type { RunQuestion } from "../questions.ts";
 import type { EventWriter } from "../sse.ts";
-import { argumentsOf, type ChatIds } from "./chat.ts";
+import { approvalOf, argumentsOf } from "./approvals.ts";
+import type { ChatIds } from "./chat.ts";
 import type { ResponseFormat } from "./exchange.ts";
+import { toApprovalId } from "./places.ts";
 import type { TextSink } from "./plain-text.ts";
 import type { ParsedResponseRequest } from "./responses-request.ts";
 
@@ -13,6 +15,8 @@ type Status = "in_progress" | "completed" | "incomplete" | "failed";
 type Request = Pick<ParsedResponseRequest, "instructions" | "previousId" | "echo">;
 
 interface ResponseIds extends ChatIds {
+  /** The name of the session. */
+  readonly session: string;
   /** The part of the id that the ids of the items have, too. */
   readonly key: string;
 }
@@ -61,17 +65,9 @@ function toCallItem(call: ToolCall, id: string, isWhole = true): object {
 }
 
 /** An approval, in the form that the protocol has for tools of other servers. */
-function toApprovalItem({ id, content, question, call }: RunQuestion): object {
-  const { title, options = [] } = question;
-  const name = (call?.name ?? title ?? content.split("\n", 1)[0]!).slice(0, 200);
-  const shown = { content, options: options.map(({ label, effect }) => ({ label, effect })) };
-  return {
-    id,
-    type: "mcp_approval_request",
-    server_label: "doorward",
-    name,
-    arguments: call ? argumentsOf(call) : JSON.stringify(shown),
-  };
+function toApprovalItem(asked: RunQuestion, session: string): object {
+  const id = toApprovalId(asked.id, session);
+  return { id, type: "mcp_approval_request", server_label: "doorward", ...approvalOf(asked) };
 }
 
 /** The id of an item of the output. */
@@ -155,7 +151,7 @@ class ResponseSink implements TextSink {
   waits(questions: readonly RunQuestion[]): void {
     this.close("completed");
     for (const question of questions) {
-      const item = toApprovalItem(question);
+      const item = toApprovalItem(question, this.ids.session);
       const output_index = this.done.length;
       this.emit("response.output_item.added", { output_index, item });
       this.emit("response.output_item.done", { output_index, item });
@@ -252,7 +248,7 @@ export const createResponseFormat = (ids: ResponseIds, request: Request): Respon
     const output = [
       ...items.filter(isShown).map((item) => toItem(item, status)),
       ...calls.map((call, index) => toCallItem(call, itemId("fc", ids, index + 2))),
-      ...questions.map(toApprovalItem),
+      ...questions.map((question) => toApprovalItem(question, ids.session)),
     ];
     return toResponse(ids, request, { status, output, end });
   },

@@ -9,14 +9,16 @@ import {
   sessionOf,
   startRun,
   withBody,
-  type ClientAnswer,
+  questionBefore,
+  type QuestionBefore,
 } from "../requests.ts";
 import type { Call, JsonReply, Route } from "../server.ts";
 import { productOf, toHeaderText } from "../session.ts";
 import { Chains, type Continuation } from "./chains.ts";
 import { createChatFormat } from "./chat.ts";
 import type { OpenaiConfig } from "./config.ts";
-import { exchange, type ResponseFormat } from "./exchange.ts";
+import { approvalOf, type Approvals } from "./approvals.ts";
+import { exchange, questionHeader, questionOpen, type ResponseFormat } from "./exchange.ts";
 import { findFileRoute } from "./files.ts";
 import { fromPlace, nameOfResponse, toCallPlace, toResponseId } from "./places.ts";
 import { assertModel, parseChatRequest, type ParsedRequest } from "./request.ts";
@@ -45,7 +47,7 @@ interface ParsedOperation {
   /** Id of the response that it continues. */
   readonly previousId?: string | undefined;
   /** Answers to approvals, in place of a message. */
-  readonly approvals?: readonly ClientAnswer[];
+  readonly approvals?: Approvals | undefined;
 }
 
 /** The rest of the id of a message is 32 hexadecimal digits. */
@@ -126,9 +128,9 @@ export class OpenaiRoutes {
     const { protocol } = this;
     const parse = (body: JsonObject): ParsedOperation => this.parse(path, body);
     return withBody(protocol, call, parse, async (operation, release, digest) => {
-      const { parsed, createFormat, approvals = [] } = operation;
+      const { parsed, createFormat, approvals } = operation;
       const known = await this.findPrevious(call, operation.previousId);
-      if (approvals.length > 0) {
+      if (approvals) {
         release();
         return this.continueWith(call, operation, known, approvals);
       }
@@ -154,6 +156,11 @@ export class OpenaiRoutes {
       this.answered.set(session, true);
       const { messageId: id, isRepeatable, key } = ids;
       const isExpendable = key !== undefined;
+      const before = questionBefore(protocol, call, { session, id, turn });
+      if (before) {
+        release();
+        return this.explain(call, operation, ids.name, { session, ...before });
+      }
       const place = toCallPlace(ids.name);
       const message = { session, id, turn, isRepeatable, isExpendable, place, settled: release };
       const run = startRun(protocol, call, message);
@@ -165,8 +172,23 @@ export class OpenaiRoutes {
       const { stream: isStreamed } = parsed;
       const { watcher } = chain ?? {};
       const format = createFormat(keyOfMessage(id), ids.name);
-      return exchange(protocol, call, { run, format, headers, isStreamed, session, watcher });
+      const isFormed = parsed.turn.output !== undefined;
+      const options = { run, format, headers, isStreamed, session, watcher, isFormed };
+      return exchange(protocol, call, options);
     });
+  }
+
+  /** Says why a message is not delivered. */
+  private explain(
+    call: Call,
+    operation: ParsedOperation,
+    name: string,
+    { session, id, text }: QuestionBefore & { readonly session: string },
+  ): JsonReply | undefined {
+    if (operation.parsed.turn.output)
+      throw questionOpen(id, this.protocol.askAddress(call.request, session, id));
+    const headers = { "X-Doorward-Session": toHeaderText(name), ...questionHeader(id) };
+    return this.replyWith(call, operation, name, text, headers);
   }
 
   /** Answers approvals, and sends the rest of the answer that has asked for them. */
@@ -174,21 +196,36 @@ export class OpenaiRoutes {
     call: Call,
     operation: ParsedOperation,
     known: string | undefined,
-    approvals: readonly ClientAnswer[],
+    { name: told, answers, requests }: Approvals,
   ): Promise<JsonReply | undefined> {
     const { protocol } = this;
     const { parsed, createFormat } = operation;
     const { user, stream: isStreamed } = parsed;
-    const { name, param } = readIds(call.request, { user, newId: protocol.newId, known });
+    const { newId } = protocol;
+    const { name, param } = readIds(call.request, { user, newId, known: known ?? told });
     const session = await sessionOf(protocol, call, name, param);
     this.answered.set(session, true);
-    const ids = approvals.map(({ id }) => id);
-    const { kept } = await answerQuestions(protocol, session, approvals, call.access);
+    const ids = answers.map(({ id }) => id);
+    // Without the response before, the client shows that it has received the questions.
+    const isKnown = known !== undefined || this.haveAsked(session, ids, requests);
+    const { kept } = isKnown
+      ? await answerQuestions(protocol, session, answers, call.access)
+      : { kept: undefined };
     const headers = { "X-Doorward-Session": toHeaderText(name) };
     if (!kept) return this.replyWith(call, operation, name, "This question is no longer open.");
     const from = kept.markOfLast(ids);
     const format = createFormat(protocol.newId(), name);
     return exchange(protocol, call, { run: kept, format, headers, isStreamed, session, from });
+  }
+
+  /** Whether the session has asked these questions with the same names and arguments. */
+  private haveAsked(session: string, ids: readonly string[], requests: Approvals["requests"]) {
+    const { runs } = this.protocol;
+    return ids.every((id) => {
+      const asked = runs.asking(session, [id])?.question(id);
+      const [own, given] = [asked && approvalOf(asked), requests.get(id)];
+      return own !== undefined && own.name === given?.name && own.arguments === given.arguments;
+    });
   }
 
   /** Takes the ids of the request that the client repeats on its own, unless it was stopped. */
@@ -226,7 +263,10 @@ export class OpenaiRoutes {
     const parsed = parseResponseRequest(body, this.protocol);
     const { previousId, approvals, model } = parsed;
     const createFormat = (key: string, name: string): ResponseFormat =>
-      createResponseFormat({ id: toResponseId(key, name), key, created, model }, parsed);
+      createResponseFormat(
+        { id: toResponseId(key, name), key, session: name, created, model },
+        parsed,
+      );
     return { parsed, createFormat, previousId, approvals };
   }
 
@@ -255,10 +295,11 @@ export class OpenaiRoutes {
     { parsed, createFormat }: ParsedOperation,
     name: string,
     text: string,
+    headers: Readonly<Record<string, string>> = {},
   ): JsonReply | undefined {
     const format = createFormat(this.protocol.newId(), name);
-    if (!parsed.stream) return { value: format.whole({ text, thought: "" }, openEnd) };
-    const sink = format.stream(new EventWriter(this.protocol, call));
+    if (!parsed.stream) return { value: format.whole({ text, thought: "" }, openEnd), headers };
+    const sink = format.stream(new EventWriter(this.protocol, call, headers));
     sink.text(text);
     sink.over(openEnd);
     return undefined;

@@ -1,4 +1,5 @@
 // Files inside requests of the protocols become stored files of the session.
+import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { AnyPlugin } from "../../../kernel/index.ts";
+import { sha256Of } from "../../../plugins/protocols/files.ts";
 import { program } from "../../../plugins/program/index.ts";
 import type { MediaFiles } from "../../../plugins/media/index.ts";
 import { startProtocols, tokens, type ProtocolService } from "../../support/protocol-service.ts";
@@ -19,10 +21,12 @@ async function start(
   media: object | null = {},
   open?: (bytes: Buffer) => void,
   applicationPlugin?: AnyPlugin,
+  config: object = {},
 ) {
   const home = await mkdtemp(join(tmpdir(), "doorward-files-"));
   const service = await startProtocols({
     home,
+    config,
     ...(media && { media }),
     ...(applicationPlugin && { applicationPlugin }),
   });
@@ -312,6 +316,54 @@ describe("rejected file", () => {
     expect(service.received).toEqual([]);
   });
 
+  const large = `data:application/pdf;base64,${Buffer.alloc(1024 * 1024 + 3).toString("base64")}`;
+  const largeImage = large.replace("application/pdf", "image/png");
+  const ai = (mediaType: string, url: string) => ({
+    id: "c",
+    messages: [{ id: "1", role: "user", parts: [{ type: "file", mediaType, url }] }],
+  });
+
+  test.each([
+    ["openai", "/v1/chat/completions", chat([{ type: "file", file: { file_data: large } }])],
+    [
+      "openai",
+      "/v1/chat/completions",
+      chat([{ type: "image_url", image_url: { url: largeImage } }]),
+    ],
+    ["ai_sdk", "/ai/chat", ai("application/pdf", large)],
+    ["ai_sdk", "/ai/chat", ai("image/png", largeImage)],
+    [
+      "ag_ui",
+      "/ag-ui",
+      agUi({ type: "binary", mimeType: "application/pdf", data: large.split(",")[1]! }),
+    ],
+  ] as const)("exceeds what requests may contain (%s %s)", async (name, path, body) => {
+    const service = await start({}, undefined, undefined, { max_inline_mb: 1 });
+    const { status, text: reply } = await post(service, name, path, body);
+    expect([status, reply]).toEqual([413, expect.stringContaining("file_too_large")]);
+    expect(reply).toContain(name === "openai" ? "POST /v1/files" : "max_inline_mb");
+    expect(service.received).toEqual([]);
+  });
+
+  test("disappears from an earlier message", async () => {
+    const service = await start({}, undefined, undefined, { max_inline_mb: 1 });
+    const parts = [
+      { type: "file", file: { file_data: large } },
+      { type: "text", text: "see" },
+    ];
+    const messages = [
+      { role: "user", content: parts },
+      { role: "assistant", content: "seen" },
+      { role: "user", content: "and?" },
+    ];
+    const body = { model: "doorward", messages };
+    expect((await post(service, "openai", "/v1/chat/completions", body)).status).toBe(200);
+    expect(service.received.at(-1)!.previous?.[0]).toEqual({
+      role: "user",
+      content: "see",
+    });
+  });
+
   test("has a limit per session", async () => {
     const service = await start({ max_files: 1 });
     const other = { ...aiPart, url: `data:text/plain;base64,${base64.slice(4)}` };
@@ -362,5 +414,22 @@ describe("rejected file", () => {
     ]);
     const body = { id: "c", messages: [{ id: "1", role: "user", parts: [aiPart] }] };
     expect((await post(service, "ai_sdk", "/ai/chat", body)).status).toBe(400);
+  });
+});
+
+describe("large file", () => {
+  test("takes many turns of the loop to hash", async () => {
+    const bytes = Buffer.alloc(4 * 1024 * 1024, "a");
+    let turns = 0;
+    let isDone = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    const digest = await sha256Of(bytes);
+    isDone = true;
+    expect(digest).toBe(createHash("sha256").update(bytes).digest("hex"));
+    expect(turns).toBeGreaterThanOrEqual(15);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toDataUrl, toMarkdown } from "../../../plugins/protocols/media.ts";
+import { decodeBase64, toDataUrl, toMarkdown } from "../../../plugins/protocols/media.ts";
 
 const id = `m_${"0".repeat(48)}`;
 const fileUrl = (file: string): string => `/files/${file}`;
@@ -20,5 +20,19 @@ describe("toMarkdown", () => {
   test("links a stored file", () => {
     const media = { type: "text/csv", id, filename: "a.csv" };
     expect(toMarkdown(media, fileUrl)).toBe(`[a.csv](/files/${id})`);
+  });
+});
+
+describe("decodeBase64", () => {
+  test.each(["", "a", "YQ", "YQ=", "Y=Q=", "YQ==YQ==", "a b=", "YW\nJj", "!!!!", "====", "é==="])(
+    "rejects %j",
+    (text) => expect(decodeBase64(text)).toBeUndefined(),
+  );
+
+  test("decodes texts of every length", () => {
+    for (let length = 1; length < 64; length++) {
+      const bytes = Buffer.alloc(length, length);
+      expect(decodeBase64(bytes.toString("base64"))).toEqual(bytes);
+    }
   });
 });

@@ -1,7 +1,7 @@
 // Tests questions of the application through the OpenAI protocol, with its own library.
 import { existsSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Message, QuestionResult } from "../../../../plugins/channels/index.ts";
 import { startProtocols, tokens, type ProtocolService } from "../../../support/protocol-service.ts";
 import { optional } from "../../../support/tools.ts";
@@ -100,7 +100,9 @@ describe.skipIf(!isInstalled)("Responses API", () => {
     service.state.handler = asking;
     const asked = await create({ input: "delete" });
     expect(asked.status).toBe("completed");
-    expect(asked.output_text).toBe("I will look.\n\nDelete 3 files?");
+    expect(asked.output_text).toMatch(
+      /^I will look\.\n\nDelete 3 files\?\n\nWaiting for an answer: http/,
+    );
     const { id, arguments: shown } = approvalOf(asked);
     expect(JSON.parse(shown)).toMatchObject({ content: "Delete 3 files?" });
     const input = answerTo(id, approve, "Because");
@@ -130,6 +132,24 @@ describe.skipIf(!isInstalled)("Responses API", () => {
     const answered = await create({ previous_response_id: asked.id, input });
     expect(answered.output_text).toContain("The effect is deny.");
     expect(results.at(-1)).toMatchObject({ option: "no", via: "dashboard" });
+  });
+
+  test("continues without the response before if the input has the request", async () => {
+    service.state.handler = asking;
+    const asked = await create({ input: "delete" });
+    const request = approvalOf(asked);
+    const input = [
+      { role: "user", content: "delete" },
+      ...asked.output,
+      ...answerTo(request.id, true),
+    ];
+    for (const changed of [{ name: "other" }, { arguments: "{}" }, undefined]) {
+      const wrong = input.flatMap((item) =>
+        item === request ? (changed ? [{ ...request, ...changed }] : []) : [item],
+      );
+      expect((await create({ input: wrong })).output_text).toBe("This question is no longer open.");
+    }
+    expect((await create({ input })).output_text).toContain("The effect is allow.");
   });
 
   test("does not answer the question of another session", async () => {
@@ -224,8 +244,8 @@ test.skipIf(!isInstalled)("answers nothing if only the owner may", async () => {
   expect(strict.channels.questions()).toHaveLength(1);
 });
 
-test.skipIf(!isInstalled)("ends the wait of a whole completion after answer_s", async () => {
-  await using short = await startProtocols({ config: { answer_s: 1 } });
+test.skipIf(!isInstalled)("ends the wait of a whole completion after question_wait_s", async () => {
+  await using short = await startProtocols({ openaiConfig: { question_wait_s: 1 } });
   short.state.handler = asking;
   const own = await connect(short);
   const { choices } = await own.chat.completions.create({
@@ -234,4 +254,173 @@ test.skipIf(!isInstalled)("ends the wait of a whole completion after answer_s", 
   });
   expect(choices[0]!.message.content).toContain("Waiting for an answer: http");
   expect(short.channels.questions()).toHaveLength(1);
+});
+
+const post = (
+  { origin }: ProtocolService,
+  body: object,
+  headers: object = {},
+  signal?: AbortSignal,
+): Promise<globalThis.Response> =>
+  fetch(`${origin}/v1/chat/completions`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${tokens.openai}`,
+      "content-type": "application/json",
+      ...headers,
+    },
+    body: JSON.stringify({
+      model: "doorward",
+      messages: [{ role: "user", content: "delete" }],
+      ...body,
+    }),
+    ...(signal && { signal }),
+  });
+const format = { response_format: { type: "json_object" } };
+const textOf = async (response: globalThis.Response): Promise<string> =>
+  ((await response.json()) as Completion).choices[0]!.message.content;
+
+describe("completion that is not streamed", () => {
+  const startShort = async (question_wait_s: number): Promise<ProtocolService> => {
+    const short = await startProtocols({ openaiConfig: { question_wait_s } });
+    onTestFinished(() => short[Symbol.asyncDispose]());
+    short.state.handler = asking;
+    return short;
+  };
+  const answer = async ({ channels }: ProtocolService): Promise<void> => {
+    const [open] = channels.questions({ channel: "pico" });
+    await channels.answer(open!, open!.id, { option: "once" }, { id: "ann" }, "dashboard");
+  };
+
+  test("names the question, and is whole when the request is repeated", async () => {
+    const short = await startShort(0);
+    const key = { "Idempotency-Key": "k1" };
+    const first = await post(short, {}, key);
+    const [open] = short.channels.questions({ channel: "pico" });
+    expect(first.headers.get("x-doorward-question")).toBe(open!.id);
+    expect(await textOf(first)).toContain("Waiting for an answer: http");
+    await answer(short);
+    const second = await post(short, {}, key);
+    expect(second.headers.get("x-doorward-question")).toBeNull();
+    expect(await textOf(second)).toMatch(/Allowed .*The effect is allow\.$/s);
+    expect(short.received).toHaveLength(1);
+  });
+
+  test("has no link if the answer comes in time", async () => {
+    const short = await startShort(60);
+    const response = post(short, {});
+    await vi.waitFor(() => expect(short.channels.questions()).toHaveLength(1));
+    await answer(short);
+    expect(await textOf(await response)).not.toContain("/ask/");
+  });
+
+  test("fails with a link if the client wants JSON", async () => {
+    const short = await startShort(0);
+    const response = await post(short, format);
+    expect(response.status).toBe(409);
+    const { error } = (await response.json()) as { error: { code: string; message: string } };
+    expect([error.code, error.message]).toEqual([
+      "question_open",
+      expect.stringContaining(`/ask/`),
+    ]);
+    expect(short.channels.questions()).toHaveLength(1);
+  });
+
+  test("leaves the question open when the client gives up", async () => {
+    const short = await startShort(60);
+    const controller = new AbortController();
+    const response = post(short, {}, {}, controller.signal);
+    await vi.waitFor(() => expect(short.channels.questions()).toHaveLength(1));
+    controller.abort();
+    await expect(response).rejects.toThrow();
+    const count = results.length;
+    await answer(short);
+    await vi.waitFor(() => expect(results).toHaveLength(count + 1));
+    expect(results.at(-1)).toMatchObject({ outcome: "answered", option: "once" });
+  });
+});
+
+describe("message behind an open question", () => {
+  const ids = { session: "behind" };
+  const startAsked = async (): Promise<{ own: ProtocolService; id: string }> => {
+    const own = await startProtocols({ config: { sessions: "shared" } });
+    onTestFinished(() => own[Symbol.asyncDispose]());
+    own.state.handler = asking;
+    const page = await postTo(own, "ai_sdk", "/ai/chat", {
+      id: ids.session,
+      messages: [{ id: "q1", role: "user", parts: [{ type: "text", text: "delete" }] }],
+    });
+    expect(page.text).toContain("tool-approval-request");
+    return { own, id: own.channels.questions()[0]!.id };
+  };
+  async function postTo(
+    { origin }: ProtocolService,
+    token: "openai" | "ai_sdk" | "ag_ui",
+    path: string,
+    body: object,
+    headers: object = {},
+  ) {
+    const response = await fetch(origin + path, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${tokens[token]}`,
+        "content-type": "application/json",
+        ...headers,
+      },
+      body: JSON.stringify(body),
+    });
+    const { status } = response;
+    const question = response.headers.get("x-doorward-question");
+    return { status, question, text: await response.text() };
+  }
+  const named = { "X-Doorward-Session": ids.session };
+  const next = { model: "doorward", messages: [{ role: "user", content: "and?" }] };
+
+  test.each([
+    ["a chat completion", "openai", "/v1/chat/completions", next],
+    ["a stream", "openai", "/v1/chat/completions", { ...next, stream: true }],
+    ["a response", "openai", "/v1/responses", { model: "doorward", input: "and?" }],
+    [
+      "a message part of the AI SDK",
+      "ai_sdk",
+      "/ai/chat",
+      {
+        id: ids.session,
+        messages: [{ id: "q2", role: "user", parts: [{ type: "text", text: "and?" }] }],
+      },
+    ],
+    [
+      "a message of AG-UI",
+      "ag_ui",
+      "/ag-ui",
+      {
+        threadId: ids.session,
+        runId: "r2",
+        messages: [{ id: "q2", role: "user", content: "and?" }],
+        tools: [],
+        context: [],
+      },
+    ],
+  ] as const)("receives the title and a link as %s", async (_, token, path, body) => {
+    const { own, id } = await startAsked();
+    const { status, question, text } = await postTo(own, token, path, body, named);
+    expect([status, question]).toEqual([200, id]);
+    expect(text).toContain("Delete 3 files?");
+    expect(text).toContain(`/ask/${ids.session}/${id}`);
+    expect(own.received).toHaveLength(1);
+  });
+
+  test("fails with a link if the client wants JSON", async () => {
+    const { own, id } = await startAsked();
+    const path = "/v1/chat/completions";
+    const { status, question, text } = await postTo(
+      own,
+      "openai",
+      path,
+      { ...next, ...format },
+      named,
+    );
+    expect([status, question]).toEqual([409, id]);
+    expect(text).toContain("question_open");
+  });
 });
