@@ -355,7 +355,8 @@ export class Replies {
       return this.settle(isReply ? message.request : undefined, sent, endsAnswer);
     }
     message.open = { ...before, ...line, ...repeated };
-    this.sentMessages.schedule(message, line);
+    // An update replaces the message that pages show, so it carries the merged state.
+    this.sentMessages.schedule(message, { ...line, ...repeated });
   }
 
   /** Warns once for consecutive updates: a program may write one per token. */

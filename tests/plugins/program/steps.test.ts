@@ -38,6 +38,36 @@ describe("steps of a program", () => {
     expect(line({ kind: "tool_calls", tool_calls: [{ ...call, ...step }] })).toContain(field);
   });
 
+  test("stay when an update repeats one of them", async () => {
+    await using harness = await startProgram(`each((m) => {
+      const call = (id, more) => ({ id, function: { name: "f" + id, arguments: "{}" }, ...more });
+      const payload = { request_id: m.id, message_id: "c", kind: "tool_calls", final: false };
+      const tool_calls = ["1", "2", "3"].map((id) => call(id, { state: "running", title: "t" + id }));
+      say({ type: "message.create", payload: { ...payload, tool_calls } });
+      const done = [call("2", { title: "t2", state: "completed", result: "ok" })];
+      say({ type: "message.update", payload: { message_id: "c", tool_calls: done, final: false } });
+    });`);
+    const said = harness.say("go");
+    const states = async () =>
+      (await harness.seen.next("a frame")).message!.toolCalls!.map(({ id, title, state }) => [
+        id,
+        title,
+        state,
+      ]);
+    expect(await states()).toEqual([
+      ["1", "t1", "running"],
+      ["2", "t2", "running"],
+      ["3", "t3", "running"],
+    ]);
+    expect(await states()).toEqual([
+      ["1", "t1", "running"],
+      ["2", "t2", "completed"],
+      ["3", "t3", "running"],
+    ]);
+    await harness.halt("m1");
+    await expect(said).rejects.toMatchObject({ code: "stopped" });
+  });
+
   test("replace a plan in place", async () => {
     await using harness = await startProgram(`each((m) => {
       const payload = { request_id: m.id, message_id: "p", kind: "plan" };
