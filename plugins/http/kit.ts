@@ -134,3 +134,14 @@ export function openEventStream(response: ServerResponse, headers: HeaderMap): v
   response.on("error", () => undefined);
   response.flushHeaders();
 }
+
+/**
+ * Reads the parameters `token` of a request URL. A `+` stays one, as in RFC 3986: tokens in base64
+ * contain it, and people paste them into addresses as they are.
+ */
+export function tokenParameters(url = ""): readonly string[] {
+  const search = url.slice(url.indexOf("?") + 1);
+  return url.includes("?")
+    ? new URLSearchParams(search.replaceAll("+", "%2B")).getAll("token")
+    : [];
+}

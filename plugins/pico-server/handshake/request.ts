@@ -1,6 +1,7 @@
 // Parses a request to the channel and the tokens in it.
 import type { IncomingMessage } from "node:http";
 import type { Http, Peer } from "../../http/index.ts";
+import { tokenParameters } from "../../http/kit.ts";
 
 export type TokenMethod = "header" | "subprotocol" | "query";
 
@@ -116,15 +117,15 @@ function readProtocols(header: string | undefined): { items: string[]; readable:
 }
 
 export function readCredentials(
-  { request, params }: HandshakeRequest,
+  { request }: HandshakeRequest,
   allowQuery: boolean,
 ): OfferedCredentials {
   const headers = headerValues(request, "authorization");
   const { items, readable } = readProtocols(request.headers["sec-websocket-protocol"]);
   const tokenItems = items.filter(isTokenProtocol);
-  const queries = params.getAll("token").filter((value) => value.trim() !== "");
-  const hasDuplicates =
-    headers.length > 1 || tokenItems.length > 1 || params.getAll("token").length > 1;
+  const parameters = tokenParameters(request.url);
+  const queries = parameters.filter((value) => value.trim() !== "");
+  const hasDuplicates = headers.length > 1 || tokenItems.length > 1 || parameters.length > 1;
   const query = (raw: string): OfferedToken | UnusableToken =>
     allowQuery
       ? { method: "query", value: raw.trim(), undecodable: false }

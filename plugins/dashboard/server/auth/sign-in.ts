@@ -1,5 +1,6 @@
 /** Sign-in by the form of `/login`, by a one-time link and by `/?token=`. @module */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { tokenParameters } from "../../../http/kit.ts";
 import type { DashboardContext } from "../context.ts";
 import { refuse, type HttpError, httpErrors } from "../errors.ts";
 import { sendRedirect, toHttpError, wantsPage } from "../reply.ts";
@@ -113,8 +114,8 @@ const nextParameter = (next: unknown) => {
  * @returns The token of `/?token=…` if a person opened the address: no image, no prefetch, no HEAD.
  */
 export function tokenFromQuery(request: FastifyRequest): string | undefined {
-  const token = (request.query as Query)["token"];
-  if (Array.isArray(token))
+  const [token, ...others] = tokenParameters(request.url);
+  if (others.length > 0)
     throw refuse("invalid_body", { message: 'The parameter "token" occurs twice.' });
   if (request.method !== "GET" || token === undefined || token.trim() === "") return undefined;
   const { "sec-fetch-dest": destination, "sec-purpose": purpose } = request.headers;

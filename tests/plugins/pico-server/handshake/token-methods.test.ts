@@ -53,6 +53,13 @@ describe("step 5: one token by each method", () => {
       "access-control-allow-origin",
     );
   });
+  test("keeps a plus sign of the query", async () => {
+    const compared: string[] = [];
+    const config = { allow_token_query: true };
+    await using testServer = await startPicoServer({ config, verify: recordCompared(compared) });
+    await testServer.sendRaw("/pico?session_id=a+b&token=a+b%2Bc%20d", { lines: wsLines });
+    expect(compared).toEqual(["a+b+c d"]);
+  });
   test("compares no token and counts one wrong value", async () => {
     const compared: string[] = [];
     await using testServer = await startPicoServer({ verify: recordCompared(compared) });
