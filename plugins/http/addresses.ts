@@ -45,6 +45,9 @@ export function addressKey(address: string): string {
   return `${network.join(":")}::/64`;
 }
 
+/** Removes the brackets that an IPv6 address has in a URL. */
+export const withoutBrackets = (host: string): string => host.replace(/^\[([^\]]*)\]$/, "$1");
+
 /** Returns whether a host name or address means this machine only. Names are not resolved. */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || /^\[?::1\]?$/.test(host) || (isIPv4(host) && host.startsWith("127."));

@@ -1,10 +1,10 @@
 /** Schemas of the settings of the HTTP listeners. */
 import * as z from "zod";
-import { isNetwork } from "./addresses.ts";
+import { isNetwork, withoutBrackets } from "./addresses.ts";
 import { isBasePath, normaliseBasePath } from "./requests.ts";
 
 const port = z.int().min(0).max(65_535);
-const host = z.string().min(1).max(255);
+const host = z.string().min(1).max(255).overwrite(withoutBrackets);
 
 /** Settings of the dashboard listener, a part of the section `launcher`. */
 export const launcherSchema = z.strictObject({

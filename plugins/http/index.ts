@@ -3,7 +3,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Http2SecureServer } from "node:http2";
 import type { Server as TlsServer } from "node:https";
 import type { Awaitable, Log, Plugin, Scope } from "../../kernel/index.ts";
-import { loopbackNetworks } from "./addresses.ts";
+import { loopbackNetworks, withoutBrackets } from "./addresses.ts";
 import { launcherSchema, type HttpConfig, type HttpInput } from "./config.ts";
 import { ConnectionLimits, openFilesLimit } from "./connection-limits.ts";
 import { httpErrors } from "./errors.ts";
@@ -186,7 +186,8 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
       const hostName = assertHostName(options);
       const settings = config();
       const basePath = resolveBasePath(options, settings);
-      const bindHost = options.host ?? settings.host ?? (settings.public ? undefined : "127.0.0.1");
+      const given = options.host === undefined ? settings.host : withoutBrackets(options.host);
+      const bindHost = given ?? (settings.public ? undefined : "127.0.0.1");
 
       const faults = createLogLimiter(clock);
       onStop(faults.stop);

@@ -93,6 +93,19 @@ describe("http listener", () => {
       { config: { launcher: { public: true } } },
     ));
 
+  test.each([
+    ["an option", http({ port: 0, host: "[::1]" }), {}],
+    ["a setting", http({ port: 0 }), { launcher: { host: "[::1]" } }],
+  ])("listens on an IPv6 address in brackets of %s", (_, plugin, config) =>
+    withKernel(
+      [plugin],
+      ({ kernel: { services } }) => {
+        expect(services.http.addresses().map(({ hostname }) => hostname)).toEqual(["[::1]"]);
+      },
+      { config },
+    ),
+  );
+
   test("removes the zone of an IPv6 address from URLs", () => {
     const address = { address: "fe80::1%eth0", family: "IPv6", port: 18_800 };
     const server = Object.assign(createHttpServer(), { address: () => address });
