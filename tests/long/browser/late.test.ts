@@ -3,6 +3,7 @@ import type { Page, Route } from "playwright-core";
 import { beforeEach, describe, expect, test } from "vitest";
 import { hold, useDashboard } from "../../browser/dashboard-pages.ts";
 import { conversations, turns } from "../../browser/sample-api.ts";
+import { dotBytes } from "../../browser/sample.ts";
 
 const dashboard = useDashboard();
 const wide = { viewport: { width: 1280, height: 900 } };
@@ -216,6 +217,59 @@ describe("Text that is not sent yet", () => {
         await expect.poll(() => field(page).inputValue()).toBe("two");
         await talk(page, /Good morning/).click();
         await expect.poll(() => field(page).inputValue()).toBe("here");
+      },
+      wide,
+    );
+  });
+
+  test("keeps late images with the message they were chosen for", async () => {
+    await dashboard.openLive(
+      "/chat/late-image",
+      async (page) => {
+        const chips = page.locator(".composer .chip");
+        await connected(page);
+        await page.evaluate(() => {
+          const read = FileReader.prototype.readAsDataURL;
+          FileReader.prototype.readAsDataURL = function (file) {
+            addEventListener("read", () => read.call(this, file), { once: true });
+            this.addEventListener("load", () =>
+              setTimeout(() => document.body.setAttribute("data-read", file.type)),
+            );
+          };
+        });
+        const choose = () =>
+          page.locator("input[type=file]").setInputFiles({
+            ...{ name: "dot.png", mimeType: "image/png" },
+            buffer: Buffer.from(dotBytes, "base64"),
+          });
+        const release = async (): Promise<void> => {
+          await page.evaluate(() => {
+            document.body.removeAttribute("data-read");
+            dispatchEvent(new Event("read"));
+          });
+          await page.locator("body[data-read]").waitFor();
+        };
+        await field(page).fill("first");
+        await page.keyboard.press("Enter");
+        await page.getByText("echo: first", { exact: true }).waitFor();
+        await page.getByRole("button", { name: "Edit and send again" }).click();
+        await choose();
+        await field(page).press("Escape");
+        await release();
+        expect(await chips.count()).toBe(0);
+        await choose();
+        await page.getByRole("button", { name: "Edit and send again" }).click();
+        await release();
+        expect(await chips.count()).toBe(0);
+        await field(page).press("Escape");
+        await chips.getByText("dot.png").waitFor();
+        await choose();
+        await talk(page, /Good morning/).click();
+        await page.getByRole("heading", { name: "Good morning" }).waitFor();
+        await release();
+        expect(await chips.count()).toBe(0);
+        await page.goBack();
+        await expect.poll(() => chips.count()).toBe(2);
       },
       wide,
     );

@@ -15,6 +15,7 @@ import { createGrouper, findQueued, type Row } from "./state/groups.ts";
 import type { ShownConversation } from "./state/store.ts";
 import { countUnread } from "./state/seen.ts";
 import type { Message, Thread, UserMessage } from "./state/thread.ts";
+import { focusField } from "./state/unsent.ts";
 import { choosePathTo, selectPath, type Path } from "./state/versions.ts";
 
 /** From this distance to the start, earlier messages are loaded. */
@@ -261,7 +262,7 @@ function Suggestions({ row, context }: SuggestionsProps): JSX.Element | null {
     // The buttons go with the next frame.
     if (context.conversation.thread.value.messages.at(-1)?.kind === "user") return;
     context.conversation.send(text, []);
-    context.composer.current?.focus();
+    focusField();
   };
   return (
     <div class="suggestions" role="group" aria-label="Suggestions">

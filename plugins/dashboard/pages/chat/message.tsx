@@ -1,6 +1,6 @@
 /** One row of a conversation: a message of a person, an answer, or a note. @module */
 import type { ReadonlySignal } from "@preact/signals";
-import { Component, type JSX, type RefObject } from "preact";
+import { Component, type JSX } from "preact";
 import { second, serverNow } from "../live/clock.ts";
 import { onDemand } from "../live/on-demand.ts";
 import { Button, IconButton } from "../parts/button.tsx";
@@ -11,19 +11,17 @@ import { formatCount, relativeTime, timeOfDay } from "../../shared/format.ts";
 import { Files } from "./files/file-view.tsx";
 import { formatMs } from "./dates.ts";
 import { Prose } from "./markdown/prose.tsx";
-import type { ComposerHandle } from "./composer.tsx";
 import type { Conversation } from "./state/conversation.ts";
 import type { Answer, Row } from "./state/groups.ts";
 import type { ShownConversation } from "./state/store.ts";
 import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
-import { loadDraft, saveDraft, withMessage } from "./state/drafts.ts";
+import { focusField, writingIn } from "./state/unsent.ts";
 import { choose, type Versions } from "./state/versions.ts";
 import { Steps, useDetails } from "./steps.tsx";
 import { readToolCall } from "./tool-calls.ts";
 
 /** The conversation of the rows. The object stays the same while it is open. */
 export interface RowContext extends ShownConversation {
-  readonly composer: RefObject<ComposerHandle | null>;
   /** Why no answer can grow at the moment; undefined if one can. */
   readonly pause: ReadonlySignal<Pause | undefined>;
 }
@@ -110,16 +108,15 @@ const receiptOf = ({ delivery = "delivered", sender }: UserMessage): string | un
 
 type UserProps = Omit<RowProps, "row"> & { readonly message: UserMessage };
 
-/** Takes a queued message back into the composer, or into the draft if the user has left it. */
-async function takeBack(message: UserMessage, { store, conversation, composer }: RowContext) {
-  if (!(await conversation.takeBack(message))) return;
-  if (store.place.value.conversation === conversation) return composer.current?.restore(message);
-  const { key } = conversation;
-  await saveDraft(key, withMessage(await loadDraft(key), message));
+/** Takes a queued message back into the unsent one. */
+async function takeBack(message: UserMessage, context: RowContext): Promise<void> {
+  if (!(await context.conversation.takeBack(message))) return;
+  writingIn(context).restore(message);
+  focusField();
 }
 
 function UserView({ message, isLast, versions, queuePlace, context }: UserProps): JSX.Element {
-  const { conversation, composer } = context;
+  const { conversation } = context;
   const { at, content, files, sender, delivery, reason, requestId } = message;
   const isQueued = queuePlace !== undefined;
   const receipt = isQueued ? undefined : receiptOf(message);
@@ -148,7 +145,7 @@ function UserView({ message, isLast, versions, queuePlace, context }: UserProps)
               icon="pencil"
               label="Edit and send again"
               compact
-              onClick={() => composer.current?.edit(message)}
+              onClick={() => writingIn(context).edit(message)}
             />
           )}
         </span>

@@ -1,9 +1,9 @@
 /** The open conversation: its header, its messages and the field for a new one. @module */
 import { computed } from "@preact/signals";
 import type { JSX } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { Button } from "../parts/button.tsx";
-import { Composer, type ComposerHandle } from "./composer.tsx";
+import { Composer } from "./composer.tsx";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { Header } from "./header.tsx";
 import { Log } from "./log.tsx";
@@ -12,14 +12,13 @@ import type { Conversation } from "./state/conversation.ts";
 import type { ShownConversation } from "./state/store.ts";
 
 export function OpenThread({ store, conversation }: ShownConversation): JSX.Element {
-  const composer = useRef<ComposerHandle>(null);
   const context = useMemo((): RowContext => {
     const pause = computed(() => {
       const isConnected = conversation.link.value.state === "open";
       if (!isConnected && !conversation.isReadOnly) return "connection";
       return store.isApplicationDown.value ? "application" : undefined;
     });
-    return { store, conversation, composer, pause };
+    return { store, conversation, pause };
   }, [conversation]);
   return (
     <section class="thread" aria-label="Conversation">
@@ -30,7 +29,7 @@ export function OpenThread({ store, conversation }: ShownConversation): JSX.Elem
         {!conversation.canWrite.value ? (
           <ReadOnly conversation={conversation} />
         ) : (
-          <Composer store={store} conversation={conversation} handle={composer} />
+          <Composer store={store} conversation={conversation} />
         )}
       </div>
     </section>

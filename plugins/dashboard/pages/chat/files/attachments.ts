@@ -23,7 +23,7 @@ async function readImage(file: File): Promise<ReadFile> {
   if (file.size > maxImageBytes)
     return { problem: `${name} is larger than ${formatBytes(maxImageBytes)}.` };
   try {
-    return { file: { name, type: file.type, url: await toDataUrl(file) } };
+    return { file: { state: "ready", name, type: file.type, url: await toDataUrl(file) } };
   } catch {
     return { problem: `${name} can't be read.` };
   }
@@ -34,7 +34,7 @@ function accept(file: File, maxBytes: number): ReadFile {
   const { name, type, size } = file;
   if (size > maxBytes)
     return { problem: `${name} is larger than ${formatBytes(maxBytes)}, the limit of the server.` };
-  return { file: { name: name || "file", type, size, blob: file } };
+  return { file: { state: "chosen", name: name || "file", type, size, blob: file } };
 }
 
 /**

@@ -7,40 +7,40 @@ import { formatBytes } from "../../../shared/format.ts";
 import type { Conversation } from "../state/conversation.ts";
 import type { DraftFile } from "../state/drafts.ts";
 import { acceptedTypes, sizeOf } from "./attachments.ts";
+import type { Unsent } from "../state/unsent.ts";
 import { isReady, stored, uploadOf, type Upload, type UploadState } from "./uploads.ts";
-
-type ChangeFiles = (make: (files: readonly DraftFile[]) => readonly DraftFile[]) => void;
 
 interface ChosenProps {
   readonly conversation: Conversation;
-  readonly files: readonly DraftFile[];
-  readonly changeFiles: ChangeFiles;
+  readonly unsent: Unsent;
 }
 
-export function Chosen({ conversation, files, changeFiles }: ChosenProps): JSX.Element {
+export function Chosen({ conversation, unsent }: ChosenProps): JSX.Element {
   return (
     <div class="files">
-      {files.map((file, at) => (
-        <Chip key={`${file.name} ${at}`} {...{ conversation, file, changeFiles }} />
+      {unsent.draft.value.files.map((file, at) => (
+        <Chip key={`${file.name} ${at}`} {...{ conversation, unsent, file }} />
       ))}
     </div>
   );
 }
 
-interface ChipProps extends Pick<ChosenProps, "conversation" | "changeFiles"> {
+interface ChipProps extends ChosenProps {
   readonly file: DraftFile;
 }
 
 /** Uploads one file while it is shown or another conversation is in front. */
-function useUpload({ conversation, file, changeFiles }: ChipProps): Upload | undefined {
+function useUpload({ conversation, file, unsent }: ChipProps): Upload | undefined {
   const { session, link } = conversation;
   const upload = useMemo(() => uploadOf(file, session), [file, session]);
   const state = upload?.state.value;
   useEffect(() => {
     if (state?.kind !== "stored") return;
     const { id } = state;
-    changeFiles((files) => files.map((one) => (one === file ? stored(file, id, session) : one)));
-  }, [state?.kind]);
+    unsent.changeFiles((files) =>
+      files.map((one) => (one === file ? stored(file, id, session) : one)),
+    );
+  }, [state?.kind, upload]);
   const isConnected = link.value.state === "open";
   useEffect(() => {
     const present = upload?.state.peek();
@@ -52,7 +52,7 @@ function useUpload({ conversation, file, changeFiles }: ChipProps): Upload | und
 const lost = "The upload was interrupted. Attach the file again.";
 
 function Chip(props: ChipProps): JSX.Element {
-  const { conversation, file, changeFiles } = props;
+  const { conversation, file, unsent } = props;
   const { name } = file;
   const upload = useUpload(props);
   const state = upload?.state.value;
@@ -60,7 +60,7 @@ function Chip(props: ChipProps): JSX.Element {
   const problem = state?.kind === "failed" ? state.reason : isLost ? lost : undefined;
   const isOpen = state?.kind === "waiting" || state?.kind === "sending";
   const remove = (): void => {
-    changeFiles((files) => files.filter((other) => other !== file));
+    unsent.changeFiles((files) => files.filter((other) => other !== file));
     upload?.cancel();
   };
   return (

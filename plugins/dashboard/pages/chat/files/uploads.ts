@@ -186,8 +186,8 @@ export class Upload {
 const uploads = new WeakMap<File, Map<string, Upload>>();
 
 /** True if a message of this session can name the file, or contains it. */
-export const isReady = ({ id, session, url }: DraftFile, present: string): boolean =>
-  id === undefined ? url !== undefined : session === undefined || session === present;
+export const isReady = (file: DraftFile, present: string): boolean =>
+  file.state === "ready" || (file.state === "stored" && file.session === present);
 
 /**
  * Finds or starts the upload of an unsent file.
@@ -207,6 +207,7 @@ export function uploadOf(file: DraftFile, session: string): Upload | undefined {
 /** The file after its upload to this session. */
 export const stored = (file: DraftFile, id: string, session: string): DraftFile => ({
   ...file,
+  state: "stored",
   id,
   session,
   url: fileAddress(id),
@@ -244,6 +245,6 @@ export async function waitForUploads(
     });
     const failed = ready.find((file) => !isReady(file, session));
     if (failed) return { failed: failed.name };
-    return { files: ready.map(({ blob: _, session: __, ...file }) => file) };
+    return { files: ready.map(({ state: _, blob: __, session: ___, ...file }) => file) };
   }
 }

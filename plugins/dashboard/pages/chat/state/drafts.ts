@@ -2,13 +2,19 @@
 import { databaseName, entriesOf, keep, readStored, storageKeys } from "../../live/storage.ts";
 import type { ShownFile, UserMessage } from "./thread.ts";
 
-/** A file of an unsent message. */
-export interface DraftFile extends ShownFile {
-  /** The content, for an upload. */
-  readonly blob?: File;
-  /** The session that has the file `id`. @defaultValue the present one */
-  readonly session?: string;
-}
+/**
+ * A file of an unsent message.
+ * - `ready`: the message can contain or name it.
+ * - `chosen`: its content is here, for an upload.
+ * - `stored`: a session has it. With the content, another session can get it.
+ * - `lost`: the browser had no room for its content.
+ */
+export type DraftFile = ShownFile &
+  Readonly<
+    | { state: "ready" | "lost"; blob?: never; session?: never }
+    | { state: "chosen"; blob: File; session?: never }
+    | { state: "stored"; blob?: File; session: string; id: string }
+  >;
 
 /** An unsent message. */
 export interface Draft {
@@ -18,13 +24,15 @@ export interface Draft {
 
 export const emptyDraft: Draft = { text: "", files: [] };
 
-/** Puts a message before an unsent one. */
-export const withMessage = (
-  draft: Draft,
-  { content, files }: Pick<UserMessage, "content" | "files">,
-): Draft => ({
-  text: [content, draft.text].filter(Boolean).join("\n\n"),
-  files: [...files, ...draft.files],
+/** A message in the conversation, as an unsent one. */
+export const draftOf = ({ content, files }: Pick<UserMessage, "content" | "files">): Draft => ({
+  text: content,
+  files: files.map((file) => ({ ...file, state: (file.id ?? file.url) ? "ready" : "lost" })),
+});
+
+export const joinDrafts = (first: Draft, second: Draft): Draft => ({
+  text: [first.text, second.text].filter(Boolean).join("\n\n"),
+  files: [...first.files, ...second.files],
 });
 
 const storeName = "drafts";
@@ -34,9 +42,11 @@ const maxBlobBytes = 64 * 1024 * 1024;
 /** The draft without the contents of files above a size. */
 const withoutBlobs = (draft: Draft, above: number): Draft => ({
   ...draft,
-  files: draft.files.map(({ blob, ...file }) =>
-    blob && blob.size <= above ? { ...file, blob } : file,
-  ),
+  files: draft.files.map((file) => {
+    const { blob, ...rest } = file;
+    if (!blob || blob.size <= above) return file;
+    return rest.state === "chosen" ? { ...rest, state: "lost" } : rest;
+  }),
 });
 
 const requestOf = <T>(request: IDBRequest<T>): Promise<T> =>
@@ -55,8 +65,6 @@ function openDatabase(): Promise<IDBDatabase> {
   return requestOf(request);
 }
 
-/** Drafts of this page. Without a database, as in some private windows, there are no others. */
-const memory = new Map<string, Draft>();
 /** Opened when the first draft is needed. */
 let database: Promise<IDBDatabase | undefined> | undefined;
 
@@ -85,7 +93,6 @@ export function keepText(session: string, text: string | undefined): void {
 
 /** Keeps the draft; an empty one is removed. */
 export async function saveDraft(session: string, draft: Draft): Promise<void> {
-  memory.set(session, draft);
   const put = (above: number) =>
     use("readwrite", (store) => store.put(withoutBlobs(draft, above), session));
   if (draft.text === "" && draft.files.length === 0)
@@ -97,10 +104,8 @@ export async function saveDraft(session: string, draft: Draft): Promise<void> {
 
 export async function loadDraft(session: string): Promise<Draft> {
   const text = leftTexts()[session];
-  const stored = memory.has(session)
-    ? undefined
-    : await use("readonly", (store) => store.get(session));
-  const draft = memory.get(session) ?? (stored as Draft | undefined) ?? emptyDraft;
+  const stored = await use("readonly", (store) => store.get(session));
+  const draft = (stored as Draft | undefined) ?? emptyDraft;
   if (text === undefined) return draft;
   const left = { ...draft, text };
   void saveDraft(session, left);
