@@ -136,7 +136,7 @@ describe("Chat page", () => {
       await page.keyboard.press("Escape");
       await expect.poll(stops).toBe(before + 2);
       say("answer.end", { request_id: "q", outcome: "stopped", finish_reason: "stopped" });
-      await page.getByRole("button", { name: "Send", exact: true }).waitFor();
+      await page.getByRole("button", { name: "Stop", exact: true }).waitFor({ state: "detached" });
       await page.getByText("Stopped", { exact: true }).waitFor();
       await expect.poll(() => field(page).inputValue()).toBe("");
     });

@@ -177,7 +177,10 @@ function Head({ styles, script, preloads = [] }: HeadProps): JSX.Element {
   return (
     <head>
       <meta charset="utf-8" />
-      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta
+        name="viewport"
+        content="width=device-width, initial-scale=1, viewport-fit=cover, interactive-widget=resizes-content"
+      />
       <meta name="color-scheme" content="light dark" />
       <meta name="robots" content="noindex" />
       <meta name="base" content={base} />

@@ -2,6 +2,7 @@
 import { hydrate, render, type ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { startClock } from "./live/clock.ts";
+import { checkRestored, followKeyboard } from "./live/window.ts";
 import { pageStream } from "./live/stream.ts";
 import { followQuestions } from "./frame/counts.ts";
 import { Layers } from "./frame/layers.tsx";
@@ -44,6 +45,8 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
     document.getElementById("layers")!,
   );
   startShortcuts();
+  followKeyboard();
+  checkRestored();
   document.documentElement.dataset["ready"] = "";
   followQuestions();
 }

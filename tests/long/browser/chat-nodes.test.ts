@@ -11,7 +11,6 @@ import {
   connected,
   launcherToken,
   rows,
-  sendButton,
   signIn,
   stopButton,
   write,
@@ -69,14 +68,14 @@ describe.skipIf(!hasRedis || !hasBrowser)("Running answer of another node", () =
     await stopButton(there).click();
     for (const page of [here, there]) {
       await expect.poll(() => rows(page)).toEqual(["> First", "About First | Stopped"]);
-      await sendButton(page).waitFor();
+      await stopButton(page).waitFor({ state: "detached" });
     }
     await write(here, "Second");
     const before = ["> First", "About First | Stopped", "> Second"];
     await expect.poll(() => rows(there)).toEqual([...before, "About Second | Writing…"]);
     await stopButton(there).waitFor();
     nodes[0]!.child.kill("SIGKILL");
-    await sendButton(there).waitFor();
+    await stopButton(there).waitFor({ state: "detached" });
     await expect.poll(() => rows(there)).toEqual([...before, "About Second"]);
     await there.getByText("Incomplete", { exact: true }).waitFor();
     await there.reload();

@@ -9,7 +9,6 @@ import {
   growing,
   launcherToken,
   rows,
-  sendButton,
   useChat,
   stopButton,
   write,
@@ -40,7 +39,7 @@ describe("Running answer", () => {
     await stopButton(second).click();
     for (const page of [first, second]) {
       await expect.poll(() => rows(page)).toEqual(["> What is new?", "First second | Stopped"]);
-      await sendButton(page).waitFor();
+      await stopButton(page).waitFor({ state: "detached" });
       await expect.poll(() => page.locator(".failed, .failure").count()).toBe(0);
     }
     await first.close();
@@ -66,7 +65,7 @@ describe("Running answer", () => {
     await say("tools", "Count them", ["message.create", { content: "Twelve" }]);
     for (const page of [first, second, third]) {
       await expect.poll(() => rows(page)).toEqual(["> Count them", "Twelve"]);
-      await sendButton(page).waitFor();
+      await stopButton(page).waitFor({ state: "detached" });
       await page.close();
     }
   });
@@ -136,7 +135,7 @@ describe("State of a turn", () => {
     await expect.poll(() => rows(page)).toEqual(["> One", "Stopped", "> Two", "Stopped"]);
     await expect.poll(() => page.locator(".failed, .failure").count()).toBe(0);
     await expect.poll(() => page.getByText("Not delivered").count()).toBe(0);
-    await sendButton(page).waitFor();
+    await stopButton(page).waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Ask again" }).last().click();
     await say("stops", "Two", ["message.create", { content: "Done" }]);
     await expect.poll(() => rows(page)).toEqual(["> One", "Stopped", "> Two", "Done"]);

@@ -151,11 +151,8 @@ test("renders nothing before the whole page has arrived", async () => {
 
 /** Bytes of a first visit: the document, styles, scripts and fonts, with gzip. */
 const budgets: readonly (readonly [path: RegExp, bytes: number])[] = [
-  [/^\/(sign-in|setup)/, 38_000],
-  [/^\/chat/, 75_000],
-  [/^\/overview/, 68_000],
-  [/^\/docs/, 70_000],
-  [/./, 73_000],
+  [/^\/(sign-in|setup)/, 45_000],
+  [/./, 110_000],
 ];
 const budgetOf = (path: string): number => budgets.find(([pages]) => pages.test(path))![1];
 

@@ -1,12 +1,13 @@
 /** The field for a message, with its files, and the button that sends or stops. @module */
-import type { JSX } from "preact";
+import type { JSX, RefObject } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { isComposing } from "../live/composition.ts";
 import { onDemand } from "../live/on-demand.ts";
 import { Button, IconButton } from "../parts/button.tsx";
 import { FieldProblem } from "../parts/field.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { acceptedTypes } from "./files/attachments.ts";
-import { DropTarget, LongPaste } from "./files/drop-target.tsx";
+import { DropTarget, Pasted } from "./files/drop-target.tsx";
 import type { Conversation } from "./state/conversation.ts";
 import type { ShownConversation } from "./state/store.ts";
 import { canEdit, isInConversation, type UserMessage } from "./state/thread.ts";
@@ -31,6 +32,18 @@ function useLeaving(writing: Writing, { key }: Conversation): void {
   }, [writing, key]);
 }
 
+/** Fits the field to its text, for browsers without `field-sizing`. */
+function useFittedField(text: string): RefObject<HTMLTextAreaElement | null> {
+  const area = useRef<HTMLTextAreaElement>(null);
+  useLayoutEffect(() => {
+    const field = area.current;
+    if (!field || CSS.supports("field-sizing", "content")) return;
+    field.style.height = "auto";
+    field.style.height = `${field.scrollHeight}px`;
+  }, [text]);
+  return area;
+}
+
 /** The last message of the owner, unless it can't be edited. */
 function lastOwn({ isReadOnly, thread, choices }: Conversation): UserMessage | undefined {
   if (isReadOnly) return undefined;
@@ -39,9 +52,11 @@ function lastOwn({ isReadOnly, thread, choices }: Conversation): UserMessage | u
   return own?.kind === "user" && canEdit(own) ? own : undefined;
 }
 
-/** Enter sends. A keyboard on the screen has no Shift key for a new line. */
-const isSendKey = ({ key, shiftKey }: KeyboardEvent): boolean =>
-  key === "Enter" && !shiftKey && !matchMedia("(pointer: coarse)").matches;
+const isTouch = (): boolean => matchMedia("(pointer: coarse)").matches;
+
+/** Enter sends. A keyboard on the screen has no other key for a new line; Ctrl+Enter always sends. */
+const isSendKey = ({ key, shiftKey, ctrlKey, metaKey }: KeyboardEvent): boolean =>
+  key === "Enter" && (ctrlKey || metaKey || (!shiftKey && !isTouch()));
 
 export function Composer({ store, conversation }: ShownConversation): JSX.Element {
   const { name, maxFileBytes } = store;
@@ -63,9 +78,9 @@ export function Composer({ store, conversation }: ShownConversation): JSX.Elemen
   const { contextUse } = conversation.thread.value;
   const isEmpty = text.trim() === "" && files.length === 0;
   const isWorking = useIsWorking(conversation);
-  const canStop = isEmpty && isWorking;
+  const area = useFittedField(text);
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.isComposing) return;
+    if (isComposing(event)) return;
     if (event.key === "Escape" && edited) {
       event.preventDefault();
       writing.endEdit();
@@ -81,8 +96,7 @@ export function Composer({ store, conversation }: ShownConversation): JSX.Elemen
   };
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
-    if (canStop) conversation.stop();
-    else void submit();
+    void submit();
   };
   return (
     <div class="composer">
@@ -91,12 +105,13 @@ export function Composer({ store, conversation }: ShownConversation): JSX.Elemen
         {edited && <EditNote isKept={isInConversation(edited)} cancel={() => writing.endEdit()} />}
         {!isTextOnly && <DropTarget add={add} what={what} />}
         {shown.isWaiting.value && <WaitNote cancel={() => shown.cancel()} />}
-        {!isTextOnly && maxFileBytes !== undefined && (
-          <LongPaste text={text} setText={type} add={add} />
+        {!isTextOnly && (
+          <Pasted text={text} setText={type} add={add} canAttach={maxFileBytes !== undefined} />
         )}
         <div class="box">
           {chosen && <chosen.Chosen conversation={conversation} unsent={shown} />}
           <textarea
+            ref={area}
             id="message"
             data-main-field
             rows={1}
@@ -104,6 +119,7 @@ export function Composer({ store, conversation }: ShownConversation): JSX.Elemen
             aria-label="Message"
             placeholder={name === "Application" ? "Message" : `Message ${name}`}
             autocomplete="off"
+            enterkeyhint={isTouch() ? "enter" : "send"}
             dir="auto"
             value={text}
             onInput={({ currentTarget }) => type(currentTarget.value)}
@@ -115,7 +131,20 @@ export function Composer({ store, conversation }: ShownConversation): JSX.Elemen
             <span class="tip hide-phone">
               <kbd>Enter</kbd> to send
             </span>
-            <SendButton canStop={canStop} isDisabled={isEmpty} />
+            {isWorking && (
+              <button
+                type="button"
+                class="send stop"
+                aria-label="Stop"
+                title="Stop (Esc)"
+                onClick={() => conversation.stop()}
+              >
+                <Icon name="square" small />
+              </button>
+            )}
+            <button class="send" aria-label="Send" title="Send (Enter)" disabled={isEmpty}>
+              <Icon name="arrow-up" />
+            </button>
           </div>
         </div>
       </form>
@@ -126,20 +155,6 @@ export function Composer({ store, conversation }: ShownConversation): JSX.Elemen
 function useIsWorking({ thread }: Conversation): boolean {
   const { runs, canStop } = thread.value;
   return canStop && [...runs.values()].some(({ endedAt }) => endedAt === undefined);
-}
-
-function SendButton({ canStop, isDisabled }: { canStop: boolean; isDisabled: boolean }) {
-  if (canStop)
-    return (
-      <button class="send" aria-label="Stop" title="Stop (Esc)">
-        <Icon name="square" small />
-      </button>
-    );
-  return (
-    <button class="send" aria-label="Send" title="Send (Enter)" disabled={isDisabled}>
-      <Icon name="arrow-up" />
-    </button>
-  );
 }
 
 interface PickerProps {

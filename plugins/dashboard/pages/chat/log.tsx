@@ -1,6 +1,6 @@
 /** The messages of the open conversation. @module */
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { toast } from "../frame/toasts.ts";
 import { serverNow } from "../live/clock.ts";
 import { Button } from "../parts/button.tsx";
@@ -8,7 +8,9 @@ import { Icon, Mark } from "../parts/icon.tsx";
 import { Problem, Skeleton } from "../parts/states.tsx";
 import { formatDay, isSameDay } from "./dates.ts";
 import { useFrameValue } from "./frames.ts";
+import { Announcement } from "./announcement.tsx";
 import { RowView, type RowContext } from "./message.tsx";
+import { OutOfSightBar } from "./questions/out-of-sight.tsx";
 import { useStickyScroll } from "./scroll.ts";
 import type { Conversation } from "./state/conversation.ts";
 import { createGrouper, findQueued, type Row } from "./state/groups.ts";
@@ -62,7 +64,11 @@ export function Log({ context }: { readonly context: RowContext }): JSX.Element 
   const group = useMemo(() => createGrouper(), [conversation]);
   const { rows, queued } = findQueued(group(thread));
   const history = conversation.history.value;
-  const { box, content, isAway, ...scroll } = useStickyScroll(conversation.key, rows[0]?.key);
+  const { box, content, isAway, ...scroll } = useStickyScroll({
+    name: conversation.key,
+    first: rows[0]?.key,
+    sent: conversation.sent.value,
+  });
   useShownMessage(conversation, store.place.value.seq);
   const isBusy = rows.some((row) => row.kind === "answer" && row.state === "working");
   const newest = rows.at(-1)?.key;
@@ -107,7 +113,6 @@ export function Log({ context }: { readonly context: RowContext }): JSX.Element 
         </div>
       </div>
       <Announcement key={`${conversation.key} end`} {...{ thread, name }} />
-      {path.isEarlier && <EarlierNote conversation={conversation} />}
       {isAway && (
         <div class="to-latest">
           <Button icon="arrow-down" compact onClick={scroll.toEnd}>
@@ -115,6 +120,8 @@ export function Log({ context }: { readonly context: RowContext }): JSX.Element 
           </Button>
         </div>
       )}
+      <OutOfSightBar />
+      {path.isEarlier && <EarlierNote conversation={conversation} />}
     </>
   );
 }
@@ -272,47 +279,6 @@ function Suggestions({ row, context }: SuggestionsProps): JSX.Element | null {
         </button>
       ))}
     </div>
-  );
-}
-
-const announcedMs = 2_000;
-
-interface AnnouncementProps {
-  readonly thread: Thread;
-  /** Name of the application. */
-  readonly name: string;
-}
-
-const isAsking = (message: Message): boolean =>
-  "asked" in message && message.asked?.state === "open";
-
-/**
- * Tells screen readers once that an answer is complete, and that a question came. While an answer
- * grows, nothing is announced.
- */
-function Announcement({ thread, name }: AnnouncementProps): JSX.Element {
-  const { runs, messages } = thread;
-  const [text, setText] = useState("");
-  const asking = messages.filter(isAsking).length;
-  const askedBefore = useRef(0);
-  useEffect(() => {
-    if (asking > askedBefore.current) setText(`${name} asks and waits for your answer`);
-    askedBefore.current = asking;
-  }, [asking]);
-  // Loaded answers ended before.
-  const since = useRef(serverNow());
-  const done = [...runs.values()].filter(({ endedAt = 0 }) => endedAt > since.current).length;
-  const before = useRef(done);
-  useEffect(() => {
-    if (done > before.current) setText(`${name} answered`);
-    const timer = setTimeout(() => setText(""), announcedMs);
-    before.current = done;
-    return () => clearTimeout(timer);
-  }, [done]);
-  return (
-    <p class="unseen" role="status">
-      {text}
-    </p>
   );
 }
 

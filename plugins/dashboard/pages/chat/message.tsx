@@ -11,6 +11,7 @@ import { formatCount, relativeTime, timeOfDay } from "../../shared/format.ts";
 import { Files } from "./files/file-view.tsx";
 import { formatMs } from "./dates.ts";
 import { Prose } from "./markdown/prose.tsx";
+import { failureOf } from "./failures.ts";
 import type { Conversation } from "./state/conversation.ts";
 import type { Answer, Row } from "./state/groups.ts";
 import type { ShownConversation } from "./state/store.ts";
@@ -253,7 +254,7 @@ function AnswerView({ answer, isLast, context }: AnswerProps): JSX.Element {
       {state === "failed" && (
         <div class="failure" role="group" aria-label="Failed">
           <Icon name="circle-x" />
-          <p>{failureOf(answer)}</p>
+          <p>{failureOf(answer.run)}</p>
           {question && !conversation.isReadOnly && (
             <Button icon="rotate-ccw" onClick={() => conversation.replace(question)}>
               Try again
@@ -353,20 +354,6 @@ function Working({ answer, isWriting, pause }: WorkingProps): JSX.Element {
     </p>
   );
 }
-
-const tooLarge = "The reply is too large to be sent.";
-/** For pages that did not receive the sentence of the error. */
-const failures: Readonly<Record<string, string>> = {
-  application_refused: "The application rejected the message.",
-  application_ended: "The program ended before it replied to this message.",
-  bad_answer: "The program sent an invalid reply.",
-  no_answer: "The program did not respond in time.",
-  reply_too_large: tooLarge,
-  too_large: tooLarge, // in the history
-};
-
-const failureOf = ({ run }: Answer): string =>
-  run?.reason ?? failures[run?.code ?? ""] ?? "The application failed.";
 
 /** How an answer ended. The time is unknown if the page joined after the beginning. */
 function stateText({ state, run }: Answer): JSX.Element | null {

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { counts, countedTitle } from "../frame/counts.ts";
 import { addShortcuts } from "../frame/shortcuts.ts";
+import { isComposing } from "../live/composition.ts";
 import { onDemand } from "../live/on-demand.ts";
 import { onSignedIn } from "../live/owner.ts";
 import { subscribe } from "../live/stream.ts";
@@ -11,6 +12,7 @@ import { Skeleton } from "../parts/states.tsx";
 import { RenameDialog } from "./acts.tsx";
 import { isListOpen, openedFile } from "./files/opened.ts";
 import { List } from "./list.tsx";
+import { showCard } from "./questions/out-of-sight.tsx";
 import { ChatStore, type ChatData } from "./state/store.ts";
 import { pageTitle } from "./title.ts";
 
@@ -85,7 +87,7 @@ function followServer(store: ChatStore): () => void {
   });
   const onKeyDown = (event: KeyboardEvent): void => {
     const { conversation } = store.place.value;
-    if (event.key !== "Escape" || event.isComposing || event.defaultPrevented) return;
+    if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented) return;
     if (document.querySelector("dialog[open]")) return;
     const isInspecting = store.inspected.value !== undefined;
     if (!isInspecting && !conversation?.isBusy()) return;
@@ -106,6 +108,5 @@ function showNextQuestion(): void {
   const cards = [...document.querySelectorAll<HTMLElement>("[data-open-question]")];
   const at = cards.findIndex((card) => card.contains(document.activeElement));
   const next = cards[(at + 1) % cards.length];
-  next?.scrollIntoView({ block: "nearest" });
-  next?.focus({ preventScroll: true });
+  showCard(next);
 }

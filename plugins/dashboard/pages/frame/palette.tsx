@@ -1,4 +1,5 @@
 /** The command palette: a field with a list of what it finds. @module */
+import { isComposing } from "../live/composition.ts";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Icon } from "../parts/icon.tsx";
@@ -44,7 +45,7 @@ export function Palette(): JSX.Element {
     const next = moves[event.key];
     const result = results[at];
     if (next !== undefined) setChosen(next);
-    else if (event.key === "Enter" && !event.isComposing && result) open(result);
+    else if (event.key === "Enter" && !isComposing(event) && result) open(result);
     else return;
     event.preventDefault();
   };

@@ -1,4 +1,5 @@
 /** Keyboard shortcuts of every page. @module */
+import { isComposing } from "../live/composition.ts";
 import { signal } from "@preact/signals";
 import { base } from "../live/base.ts";
 import { keep, readStored } from "../live/storage.ts";
@@ -48,7 +49,7 @@ export function startShortcuts(): void {
       else openLayer("palette");
       return;
     }
-    const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing;
+    const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !isComposing(event);
     if (!isPlain || !areShortcutsOn.value || event.defaultPrevented || isField(event.target))
       return;
     const isSequence = event.timeStamp < sequenceUntil;

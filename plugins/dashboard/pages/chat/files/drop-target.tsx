@@ -11,6 +11,17 @@ interface DropProps {
   readonly what: string;
 }
 
+/**
+ * True for a text of a spreadsheet or word processor, which is on the clipboard as an image, too.
+ * A copied file has its name as the text, and a copied image has none.
+ */
+const isTextWithImage = (data: DataTransfer): boolean =>
+  data.getData("text/html") !== "" &&
+  data.getData("text/plain").trim() !== "" &&
+  [...data.files].every(({ type }) => type.startsWith("image/"));
+
+const isField = (target: EventTarget | null): boolean => target instanceof HTMLTextAreaElement;
+
 /** The whole conversation is the target. */
 export function DropTarget({ add, what }: DropProps): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
@@ -26,7 +37,12 @@ export function DropTarget({ add, what }: DropProps): JSX.Element {
       latest.current(files);
     };
     const handlers = {
-      paste: (event: ClipboardEvent) => take(event, event.clipboardData),
+      paste: (event: ClipboardEvent) => {
+        const { clipboardData: data, target: pastedIn } = event;
+        // The field takes the text.
+        if (data && isField(pastedIn) && isTextWithImage(data)) return;
+        take(event, data);
+      },
       dragover: (event: DragEvent) => {
         if (!event.dataTransfer?.types.includes("Files")) return;
         event.preventDefault();
@@ -56,43 +72,68 @@ export function DropTarget({ add, what }: DropProps): JSX.Element {
 /** Characters of a pasted text that is offered as a file. */
 const minLongPaste = 8_000;
 
-interface LongPasteProps {
+interface PastedProps {
   /** The unsent text. */
   readonly text: string;
   readonly setText: (text: string) => void;
   readonly add: (files: File[]) => unknown;
+  /** True if the server stores files that are not images. */
+  readonly canAttach: boolean;
 }
 
-/** Offers to attach a long text that the user has just pasted. The text stays until then. */
-export function LongPaste({ text, setText, add }: LongPasteProps): JSX.Element {
+/** What the user has pasted last: a text, and the image of it that some programs add. */
+interface PastedText {
+  readonly text: string;
+  readonly images: File[];
+}
+
+/**
+ * Offers to attach a long text that the user has just pasted as a file, or the image of a text from
+ * a spreadsheet or word processor. The text stays until then.
+ */
+export function Pasted({ text, setText, add, canAttach }: PastedProps): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
-  const [pasted, setPasted] = useState("");
+  const [pasted, setPasted] = useState<PastedText>();
   useEffect(() => {
     const stop = new AbortController();
     const onPaste = ({ clipboardData }: ClipboardEvent): void => {
+      if (!clipboardData) return;
       // The field changes the ends of lines.
-      const found = (clipboardData?.getData("text/plain") ?? "").replace(/\r\n?/g, "\n");
-      if (found.length > minLongPaste) setPasted(found);
+      const found = clipboardData.getData("text/plain").replace(/\r\n?/g, "\n");
+      const images = isTextWithImage(clipboardData) ? [...clipboardData.files] : [];
+      const isLong = canAttach && found.length > minLongPaste;
+      if (isLong || images.length > 0) setPasted({ text: found, images });
     };
     const field = place.current!.closest("form")!;
     field.addEventListener("paste", onPaste, { signal: stop.signal });
     return () => stop.abort();
-  }, []);
-  const isOffered = pasted !== "" && text.includes(pasted);
-  const attach = (): void => {
-    setText(text.replace(pasted, () => ""));
-    add([new File([pasted], "pasted.txt", { type: "text/plain" })]);
-    setPasted("");
+  }, [canAttach]);
+  const isOffered = pasted !== undefined && text.includes(pasted.text.trim());
+  const attachText = (): void => {
+    setText(text.replace(pasted!.text, () => ""));
+    add([new File([pasted!.text], "pasted.txt", { type: "text/plain" })]);
+    setPasted(undefined);
+  };
+  const attachImage = (): void => {
+    add(pasted!.images);
+    setPasted(undefined);
   };
   return (
     <div ref={place} role="status">
       {isOffered && (
         <p class="earlier">
-          <span class="grow">You pasted {formatCount(pasted.length)} characters.</span>
-          <Button compact icon="paperclip" onClick={attach}>
-            Attach as file
-          </Button>
-          <Button kind="ghost" compact onClick={() => setPasted("")}>
+          <span class="grow">You pasted {formatCount(pasted.text.length)} characters.</span>
+          {pasted.images.length > 0 && (
+            <Button compact icon="image" onClick={attachImage}>
+              Attach its image
+            </Button>
+          )}
+          {canAttach && pasted.text.length > minLongPaste && (
+            <Button compact icon="paperclip" onClick={attachText}>
+              Attach as file
+            </Button>
+          )}
+          <Button kind="ghost" compact onClick={() => setPasted(undefined)}>
             Keep as text
           </Button>
         </p>

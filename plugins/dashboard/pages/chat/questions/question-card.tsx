@@ -12,6 +12,7 @@ import { ToolArguments } from "../../questions/tool-arguments.tsx";
 import type { Answer } from "../state/groups.ts";
 import type { ShownConversation } from "../state/store.ts";
 import type { AppMessage, AskedQuestion } from "../state/thread.ts";
+import { useSight } from "./out-of-sight.tsx";
 import {
   Approval,
   ChoiceForm,
@@ -43,6 +44,7 @@ export function QuestionCard({ answer, message, context }: CardProps): JSX.Eleme
   const heading = useId();
   const box = useRef<HTMLDivElement>(null);
   const { settled, title, toolCallId } = asked!;
+  useSight(box, asked!.state === "open");
   useEffect(() => {
     // The button that had the focus is gone: the keyboard stays at the card.
     if (settled && sent && document.activeElement === document.body)

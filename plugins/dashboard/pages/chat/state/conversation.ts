@@ -72,6 +72,8 @@ export class Conversation implements TransportOwner {
   /** True if the conversation belongs to another channel: no message can be changed. */
   readonly isReadOnly: boolean;
   readonly unconfirmed = new Map<string, UnsentMessage>();
+  /** Messages that this page has sent. */
+  readonly sent = signal(0);
   /** False if the page can send no message. */
   readonly canWrite: Signal<boolean>;
   private transport: Transport | ConsoleTransport | undefined;
@@ -285,6 +287,7 @@ export class Conversation implements TransportOwner {
     const requestId = `${Date.now().toString(36)}-${++nextId}`;
     this.unconfirmed.set(requestId, message);
     batch(() => {
+      this.sent.value += 1;
       this.choices.value = new Map();
       this.change((thread) => addSent(thread, { requestId, ...message, at: serverNow() }));
     });
