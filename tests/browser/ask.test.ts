@@ -84,7 +84,7 @@ describe("The page of a question", () => {
     await overview.getByRole("button", { name: "Deny" }).click();
     await overview.getByText(/^Deny · by owner · on the page of the question/).waitFor();
     await other.getByRole("button", { name: "Allow" }).click();
-    await other.getByText("Another answer came first.").waitFor();
+    await other.getByText(/^Another answer came first, at /).waitFor();
     await other.getByText(/^Deny · by owner/).waitFor();
     await other.reload();
     await expect.poll(() => other.getByRole("button", { name: "Allow" }).count()).toBe(0);

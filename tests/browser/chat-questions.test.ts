@@ -57,7 +57,7 @@ describe("The card of an approval", () => {
       await route.continue();
     });
     await first.getByRole("button", { name: "Deny", exact: true }).click();
-    await first.getByText("Another answer came first.").waitFor();
+    await first.getByText(/^Another answer came first, at /).waitFor();
     await folded(first)
       .getByText(/Allow · owner/)
       .waitFor();
@@ -133,6 +133,33 @@ describe("The card of a question", () => {
     await folded(page)
       .getByText(/Allow rm in this session · owner/)
       .waitFor();
+    await page.close();
+  });
+
+  test("shows effects, folds blank lines, and opens no address of its text", async () => {
+    const content = `Delete **all** of [this](https://example.org/list)?${"\n".repeat(200)}Sure?`;
+    const page = await ask("effects", [
+      "question.ask",
+      {
+        message_id: "effects",
+        kind: "approval",
+        content,
+        options: [
+          { id: "a", label: "Deny", effect: "allow" },
+          { id: "b", label: "Keep", effect: "deny" },
+        ],
+      },
+    ]);
+    const button = (name: string) => card(page).getByRole("button", { name, exact: true });
+    await button("Deny · Allow").waitFor();
+    await button("Keep · Deny").waitFor();
+    await expect.poll(() => card(page).locator(".button.primary").count()).toBe(0);
+    await expect.poll(() => card(page).locator(".button svg").count()).toBe(2);
+    await card(page).locator("strong").getByText("all").waitFor();
+    await card(page).getByText("this (https://example.org/list)").waitFor();
+    await expect.poll(() => card(page).locator("a").count()).toBe(0);
+    await expect.poll(async () => (await card(page).boundingBox())?.height).toBeLessThan(300);
+    await expectAccessible(page);
     await page.close();
   });
 

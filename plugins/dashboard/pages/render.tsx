@@ -168,6 +168,12 @@ function renderDocument(site: SiteFacts, files: HeadProps, body: JSX.Element): s
   return `<!doctype html>\n<html lang="en"${theme}>${head}${inSite(body)}</html>\n`;
 }
 
+const viewport = [
+  "width=device-width, initial-scale=1",
+  // The page uses safe areas, and fits above the keyboard.
+  "viewport-fit=cover, interactive-widget=resizes-content",
+].join(", ");
+
 /**
  * The browser paints nothing before it has parsed the body (`rel="expect"`). Otherwise a slow one
  * shows an incomplete page and then moves it.
@@ -177,10 +183,7 @@ function Head({ styles, script, preloads = [] }: HeadProps): JSX.Element {
   return (
     <head>
       <meta charset="utf-8" />
-      <meta
-        name="viewport"
-        content="width=device-width, initial-scale=1, viewport-fit=cover, interactive-widget=resizes-content"
-      />
+      <meta name="viewport" content={viewport} />
       <meta name="color-scheme" content="light dark" />
       <meta name="robots" content="noindex" />
       <meta name="base" content={base} />

@@ -69,3 +69,63 @@ export function shortSettlementText(
     .filter(Boolean)
     .join(" · ");
 }
+
+type Option = NonNullable<Question["options"]>[number];
+type Effect = NonNullable<Option["effect"]>;
+
+const effects: Readonly<Record<Effect, { readonly word: string; readonly begins: RegExp }>> = {
+  allow: {
+    word: "Allow",
+    begins: /^(?:allow|yes|ok|okay|approve|accept|permit|grant|confirm|continue|proceed|run)\b/i,
+  },
+  deny: {
+    word: "Deny",
+    begins:
+      /^(?:deny|no|not|never|don['’]?t|do not|reject|refuse|decline|block|cancel|stop|abort)\b/i,
+  },
+};
+
+/** The letters of a label as a person reads them. */
+const readable = (label: string): string =>
+  label
+    .normalize("NFKC")
+    .replace(/\p{Cf}/gu, "")
+    .replace(/^[^\p{L}\p{N}]+/u, "");
+
+/** How the button of an option shows its effect. */
+interface OptionLook {
+  /** The label. The effect follows, unless the label begins with its word. */
+  readonly text: string;
+  readonly icon?: string;
+  /** False if the label begins with a word of the other effect: it is not the main button. */
+  readonly mayLead: boolean;
+}
+
+export function lookOfOption({ label, effect }: Pick<Option, "label" | "effect">): OptionLook {
+  if (effect === undefined) return { text: label, mayLead: false };
+  const { word } = effects[effect];
+  const other = effects[effect === "allow" ? "deny" : "allow"];
+  const read = readable(label);
+  const isNamed = new RegExp(`^${word}\\b`, "i").test(read);
+  return {
+    text: isNamed ? label : `${label} · ${word}`,
+    icon: effect === "allow" ? "circle-check" : "circle-x",
+    mayLead: effect === "allow" && !other.begins.test(read),
+  };
+}
+
+const late: Readonly<Record<string, (at: string) => string>> = {
+  answered: (at) => `Another answer came first, at ${at}.`,
+  dismissed: (at) => `The question was dismissed at ${at}, before your answer.`,
+  expired: (at) => `The question expired at ${at}, before your answer.`,
+  stopped: (at) => `The question was stopped at ${at}, before your answer.`,
+  withdrawn: (at) => `The application withdrew the question at ${at}, before your answer.`,
+  lost: (at) =>
+    `The question was lost at ${at}, before your answer: the application ended or was restarted.`,
+};
+
+/** @returns Why an answer had no effect. */
+export function lateText({ outcome, at }: Pick<QuestionSettlement, "outcome" | "at">): string {
+  const sentence = late[outcome] ?? late["answered"]!;
+  return sentence(formatUtc(at));
+}

@@ -18,6 +18,10 @@ function belongs(character: string, before: string, after: string): boolean {
   return /[\u180b-\u180f]/.test(character) && /\p{Script=Mongolian}/u.test(before);
 }
 
+/** @returns The text with at most one blank line in a row, so that nothing moves out of sight. */
+export const foldBlankLines = (text: string): string =>
+  text.replaceAll(/\n(?:[^\S\n]*\n){2,}/g, "\n\n");
+
 /** @returns The text with its hidden characters as code points, for example `⟨U+202E⟩`. */
 export const visibleText = (text: string): string =>
   text.replaceAll("\r\n", "\n").replace(hidden, (character, at: number, all: string) => {

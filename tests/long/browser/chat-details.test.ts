@@ -120,7 +120,7 @@ describe("Chat page", () => {
     const page = await open("undone");
     await write(page, "Keep me");
     await say("undone", "Keep me", ["message.create", { content: "Yes" }]);
-    await page.getByText("Yes", { exact: true }).waitFor();
+    await page.getByRole("log").getByText("Yes", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Request inspector" }).click();
     const inspector = page.getByRole("complementary", { name: "Request inspector" });
     await inspector.waitFor();

@@ -256,18 +256,18 @@ describe("Text that is not sent yet", () => {
         await choose();
         await field(page).press("Escape");
         await release();
-        expect(await chips.count()).toBe(0);
+        await expect.poll(() => chips.count()).toBe(0);
         await choose();
         await page.getByRole("button", { name: "Edit and send again" }).click();
         await release();
-        expect(await chips.count()).toBe(0);
+        await expect.poll(() => chips.count()).toBe(0);
         await field(page).press("Escape");
         await chips.getByText("dot.png").waitFor();
         await choose();
         await talk(page, /Good morning/).click();
         await page.getByRole("heading", { name: "Good morning" }).waitFor();
         await release();
-        expect(await chips.count()).toBe(0);
+        await expect.poll(() => chips.count()).toBe(0);
         await page.goBack();
         await expect.poll(() => chips.count()).toBe(2);
       },

@@ -1,11 +1,12 @@
 /** One question of the application, as a form that works without a script. @module */
 import type { JSX } from "preact";
 import type { QuestionView } from "../../shared/question-views.ts";
-import { settlementText } from "../../shared/question-labels.ts";
+import { lateText, lookOfOption, settlementText } from "../../shared/question-labels.ts";
 import { visibleText } from "../../shared/visible-text.ts";
-import { Button } from "../parts/button.tsx";
+import { Button, LinkButton } from "../parts/button.tsx";
 import { Empty, Notice, PageHead } from "../parts/states.tsx";
 import { Choices, Fields, TextField, type FormState } from "../questions/fields.tsx";
+import { QuestionText } from "../questions/question-text.tsx";
 import { ToolArguments } from "../questions/tool-arguments.tsx";
 import { AddressText, OpenButton } from "../questions/web-address.tsx";
 import { useSite } from "../site.tsx";
@@ -38,7 +39,7 @@ export function AskPage({ data }: { readonly data: AskData }): JSX.Element {
   return (
     <div class="page-in ask">
       <PageHead title={visibleText(question.title ?? "Question")} />
-      {isLate && settled && <Notice tone="warn">Another answer came first.</Notice>}
+      {isLate && settled && <Notice tone="warn">{lateText(settled)}</Notice>}
       {problem !== undefined && (
         <div role="alert">
           <Notice tone="bad">{summaryOf(problem, question)}</Notice>
@@ -46,16 +47,30 @@ export function AskPage({ data }: { readonly data: AskData }): JSX.Element {
       )}
       <section class="card stack">
         {question.toolCallId !== undefined && <ToolArguments call={call} />}
-        <p class="asked" dir="auto">
-          {visibleText(content)}
-        </p>
+        <QuestionText text={content} />
         {settled ? (
-          <p dir="auto">{visibleText(settlementText(question, settled))}</p>
+          <>
+            <p dir="auto">{visibleText(settlementText(question, settled))}</p>
+            <ToConversation view={view} />
+          </>
         ) : (
           <Answer data={data} view={view} />
         )}
       </section>
     </div>
+  );
+}
+
+/** Conversations of other channels have an address that this page does not know. */
+function ToConversation({ view }: { readonly view: QuestionView }): JSX.Element | null {
+  const { url } = useSite();
+  if (view.channel !== "pico") return null;
+  return (
+    <p>
+      <LinkButton icon="message-square" href={url(`/chat/${encodeURIComponent(view.session)}`)}>
+        Open the conversation
+      </LinkButton>
+    </p>
   );
 }
 
@@ -132,19 +147,23 @@ function OptionButtons({ options = [] }: { readonly options?: Options | undefine
 function OptionRow({ options }: { readonly options: Options }): JSX.Element {
   return (
     <div class="row wrap options">
-      {options.map(({ id, label, effect, description, lasting }) => (
-        <span key={id} class="option">
-          <Button
-            type="submit"
-            name="option"
-            value={id}
-            kind={effect === "allow" && lasting !== true ? "primary" : "plain"}
-          >
-            <span dir="auto">{visibleText(label)}</span>
-          </Button>
-          {description !== undefined && <small dir="auto">{visibleText(description)}</small>}
-        </span>
-      ))}
+      {options.map(({ id, description, lasting, ...option }) => {
+        const { text, mayLead, ...look } = lookOfOption(option);
+        return (
+          <span key={id} class="option">
+            <Button
+              type="submit"
+              name="option"
+              value={id}
+              {...look}
+              kind={mayLead && lasting !== true ? "primary" : "plain"}
+            >
+              <span dir="auto">{visibleText(text)}</span>
+            </Button>
+            {description !== undefined && <small dir="auto">{visibleText(description)}</small>}
+          </span>
+        );
+      })}
     </div>
   );
 }

@@ -22,19 +22,35 @@ interface Announced {
   readonly text: string;
 }
 
+/** Characters that are read for it: marks and code are left out. */
+const maxRead = 4_000;
+
 /** The first sentences of a text without marks of Markdown. The rest is in the conversation. */
-export function firstSentences(markdown: string): string {
-  const plain = markdown
-    .replace(/^(`{3,}|~{3,}).*?^\1/gms, "Code block.")
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
-    .replace(/^\s*(?:#+|>|[-*+]|\d+[.)])\s+/gm, "")
-    .replace(/[*_`~|]+/g, "")
-    .replace(/\s+/g, " ")
-    .trim();
+function firstSentences(markdown: string): string {
+  let isCode = false;
+  const lines = markdown
+    .slice(0, maxRead)
+    .split("\n")
+    .flatMap((line) => {
+      const text = line.trimStart();
+      const isFence = text.startsWith("```") || text.startsWith("~~~");
+      if (isFence) isCode = !isCode;
+      if (isFence) return isCode ? ["Code block."] : [];
+      return isCode ? [] : [text.replace(/^(?:#{1,6}|>|[-*+]|\d{1,9}[.)]) /, "")];
+    });
+  const plain = lines
+    .join(" ")
+    .replace(/\]\([^()\s]*\)/g, "")
+    .replace(/[*_`~|[\]]/g, "")
+    .split(/\s/)
+    .filter(Boolean)
+    .join(" ");
   if (plain.length <= maxText) return plain;
   const beginning = plain.slice(0, maxText);
-  const whole = /^.*[.!?。！？](?=\s|$)/u.exec(beginning)?.[0];
-  return whole ?? `${beginning.replace(/\s\S*$/, "")}…`;
+  const end = Math.max(...[". ", "! ", "? "].map((sign) => beginning.lastIndexOf(sign)));
+  return end > 0
+    ? beginning.slice(0, end + 1)
+    : `${beginning.slice(0, beginning.lastIndexOf(" "))}…`;
 }
 
 const isOf = (message: Message, request: string): message is AppMessage =>

@@ -54,9 +54,16 @@ function lastOwn({ isReadOnly, thread, choices }: Conversation): UserMessage | u
 
 const isTouch = (): boolean => matchMedia("(pointer: coarse)").matches;
 
-/** Enter sends. A keyboard on the screen has no other key for a new line; Ctrl+Enter always sends. */
+/** Enter sends, except on the screen, where no other key starts a line. Ctrl+Enter always does. */
 const isSendKey = ({ key, shiftKey, ctrlKey, metaKey }: KeyboardEvent): boolean =>
   key === "Enter" && (ctrlKey || metaKey || (!shiftKey && !isTouch()));
+
+const onSubmit =
+  (submit: () => unknown) =>
+  (event: SubmitEvent): void => {
+    event.preventDefault();
+    submit();
+  };
 
 export function Composer({ store, conversation }: ShownConversation): JSX.Element {
   const { name, maxFileBytes } = store;
@@ -94,13 +101,9 @@ export function Composer({ store, conversation }: ShownConversation): JSX.Elemen
     event.preventDefault();
     void submit();
   };
-  const onSubmit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    void submit();
-  };
   return (
     <div class="composer">
-      <form class="composer-in" onSubmit={onSubmit}>
+      <form class="composer-in" onSubmit={onSubmit(submit)}>
         <FieldProblem text={shown.problem.value} />
         {edited && <EditNote isKept={isInConversation(edited)} cancel={() => writing.endEdit()} />}
         {!isTextOnly && <DropTarget add={add} what={what} />}
@@ -131,17 +134,7 @@ export function Composer({ store, conversation }: ShownConversation): JSX.Elemen
             <span class="tip hide-phone">
               <kbd>Enter</kbd> to send
             </span>
-            {isWorking && (
-              <button
-                type="button"
-                class="send stop"
-                aria-label="Stop"
-                title="Stop (Esc)"
-                onClick={() => conversation.stop()}
-              >
-                <Icon name="square" small />
-              </button>
-            )}
+            {isWorking && <StopButton stop={() => conversation.stop()} />}
             <button class="send" aria-label="Send" title="Send (Enter)" disabled={isEmpty}>
               <Icon name="arrow-up" />
             </button>
@@ -155,6 +148,14 @@ export function Composer({ store, conversation }: ShownConversation): JSX.Elemen
 function useIsWorking({ thread }: Conversation): boolean {
   const { runs, canStop } = thread.value;
   return canStop && [...runs.values()].some(({ endedAt }) => endedAt === undefined);
+}
+
+function StopButton({ stop }: { readonly stop: () => void }): JSX.Element {
+  return (
+    <button type="button" class="send stop" aria-label="Stop" title="Stop (Esc)" onClick={stop}>
+      <Icon name="square" small />
+    </button>
+  );
 }
 
 interface PickerProps {

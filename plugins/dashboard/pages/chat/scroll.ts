@@ -11,8 +11,8 @@ const positions = new Map<string, number | undefined>();
 
 const upKeys: readonly string[] = ["ArrowUp", "PageUp", "Home"];
 
-/** What the list shows. */
-export interface ScrollShape {
+/** The content of the list. */
+interface ScrollShape {
   /** The conversation. */
   readonly name: string;
   /** Key of the first row, which changes when rows are added above. */

@@ -1,4 +1,4 @@
-/** Fits the page above a keyboard on the screen, and hides what a browser restores after a sign-out. @module */
+/** Fits the page above a keyboard on the screen, and checks restored pages. @module */
 import { sendRequest } from "./api.ts";
 
 type Visible = Pick<VisualViewport, "height" | "scale">;
@@ -7,16 +7,13 @@ type Visible = Pick<VisualViewport, "height" | "scale">;
  * @param windowHeight - CSS pixels of the window, which the keyboard of some phones covers.
  * @returns CSS pixels above the keyboard, or undefined if nothing covers the window.
  */
-export function heightAboveKeyboard(
-  { height, scale }: Visible,
-  windowHeight: number,
-): number | undefined {
+function heightAboveKeyboard({ height, scale }: Visible, windowHeight: number): number | undefined {
   // A magnified page is larger than what is visible of it.
   if (scale !== 1 || windowHeight - height < 1) return undefined;
   return Math.round(height);
 }
 
-/** Safari on phones does not resize the page for the keyboard: `interactive-widget` is for others. */
+/** Safari on phones knows no `interactive-widget`: the keyboard covers the page. */
 export function followKeyboard(): void {
   const view = window.visualViewport;
   if (!view) return;
@@ -32,8 +29,8 @@ export function followKeyboard(): void {
 }
 
 /**
- * A browser may restore a page that was left, with everything it showed. If the sign-in has ended in
- * the meantime, the page is loaded again, which asks for a sign-in.
+ * A browser may restore a page that was left, with everything it showed. If the sign-in has ended,
+ * the page is loaded again, which asks for a sign-in.
  */
 export function checkRestored(): void {
   addEventListener("pageshow", ({ persisted }) => {

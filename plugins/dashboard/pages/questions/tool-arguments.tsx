@@ -1,6 +1,6 @@
 /** The arguments of the tool call behind a question. @module */
 import type { JSX } from "preact";
-import { visibleText } from "../../shared/visible-text.ts";
+import { foldBlankLines, visibleText } from "../../shared/visible-text.ts";
 import { readToolCall } from "../chat/tool-calls.ts";
 import { Notice } from "../parts/states.tsx";
 
@@ -21,7 +21,7 @@ export function ToolArguments({ call }: ArgumentsProps): JSX.Element {
           Arguments of <code>{visibleText(name)}</code>
         </figcaption>
         <pre dir="ltr" tabIndex={0} role="group" aria-label="Arguments">
-          {visibleText(input ?? "No arguments")}
+          {foldBlankLines(visibleText(input ?? "No arguments"))}
         </pre>
       </figure>
       {isCut === true && <Notice tone="warn">The arguments are longer than shown here.</Notice>}

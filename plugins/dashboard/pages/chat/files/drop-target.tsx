@@ -81,7 +81,7 @@ interface PastedProps {
   readonly canAttach: boolean;
 }
 
-/** What the user has pasted last: a text, and the image of it that some programs add. */
+/** The text that the user has pasted last, and the image of it that some programs add. */
 interface PastedText {
   readonly text: string;
   readonly images: File[];

@@ -11,7 +11,8 @@ import type { DetailsToken } from "./details.ts";
 import type { FootnoteToken } from "./footnotes.ts";
 import { childrenOf, plainToken } from "./lexer.ts";
 import { hasLongWord } from "../../../shared/split-long-text.ts";
-import { decodeReferences, inlineImage, safeHref } from "./links.ts";
+import { Link } from "./link.tsx";
+import { decodeReferences, inlineImage } from "./links.ts";
 import type { MathToken } from "./maths.ts";
 import { Footnote, FootnoteMark, isSvg, SvgCode } from "./notes.tsx";
 
@@ -121,17 +122,6 @@ function drawInline(tokens: readonly Token[] | undefined, drawPart: DrawPart): C
     : drawAll(tokens, drawPart);
 }
 
-/** A link to another page opens a new tab. Other addresses are text. */
-function drawLink(href: string, children: ComponentChildren): JSX.Element {
-  const safe = safeHref(href);
-  if (safe === undefined) return <span>{children}</span>;
-  return (
-    <a href={safe} target="_blank" rel="noopener noreferrer">
-      {children}
-    </a>
-  );
-}
-
 const useMathml = onDemand(() => import("./mathml.ts"));
 
 interface FormulaProps {
@@ -228,14 +218,14 @@ const draws: Readonly<Record<string, Draw>> = {
   ),
   link: (token, drawPart) => {
     const { href, tokens } = token as Tokens.Link;
-    return drawLink(href, drawAll(tokens, drawPart));
+    return <Link href={href}>{drawAll(tokens, drawPart)}</Link>;
   },
   // Images of other servers would tell them who reads the message, so they are links.
   image: (token) => {
     const { href, text: content } = token as Tokens.Image;
     if (inlineImage.test(href))
       return <img class="attached" src={href} alt={decodeReferences(content) || "Image"} />;
-    return drawLink(href, decodeReferences(content) || href);
+    return <Link href={href}>{decodeReferences(content) || href}</Link>;
   },
   list: (token, drawPart) => drawList(token as Tokens.List, drawPart),
   table: (token, drawPart) => drawTable(token as Tokens.Table, drawPart),

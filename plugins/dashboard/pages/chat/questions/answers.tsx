@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { nothingChosen, toAnswer, type GivenFields } from "../../../shared/question-fields.ts";
+import { lookOfOption } from "../../../shared/question-labels.ts";
 import type { AnsweredView, QuestionAnswer } from "../../../shared/question-views.ts";
 import { visibleText } from "../../../shared/visible-text.ts";
 import { requestAsOwner } from "../../live/owner.ts";
@@ -61,11 +62,10 @@ export function Approval({ asked, isSending, send }: AnswerProps): JSX.Element {
   const direct = options.filter((option) => option === allow || option === deny);
   const others = options.filter((option) => !direct.includes(option));
   const items = [
-    ...others.map(({ id, label, effect }) => ({
-      name: visibleText(label),
-      icon: effect === "allow" ? "circle-check" : "circle-x",
-      act: () => send({ option: id }),
-    })),
+    ...others.map((option) => {
+      const { text, icon = "circle-x" } = lookOfOption(option);
+      return { name: visibleText(text), icon, act: () => send({ option: option.id }) };
+    }),
     ...(deny
       ? [{ name: "Deny with a reason…", icon: "pencil", act: () => setReasoning(true) }]
       : []),
@@ -80,17 +80,21 @@ export function Approval({ asked, isSending, send }: AnswerProps): JSX.Element {
     );
   return (
     <div class="row wrap">
-      {direct.map((option) => (
-        <Button
-          key={option.id}
-          kind={option === allow ? "primary" : "plain"}
-          title={option.description && visibleText(option.description)}
-          aria-disabled={isSending}
-          onClick={() => send({ option: option.id })}
-        >
-          <span dir="auto">{visibleText(option.label)}</span>
-        </Button>
-      ))}
+      {direct.map((option) => {
+        const { text, mayLead, ...look } = lookOfOption(option);
+        return (
+          <Button
+            key={option.id}
+            {...look}
+            kind={mayLead ? "primary" : "plain"}
+            title={option.description && visibleText(option.description)}
+            aria-disabled={isSending}
+            onClick={() => send({ option: option.id })}
+          >
+            <span dir="auto">{visibleText(text)}</span>
+          </Button>
+        );
+      })}
       {items.length > 0 && <Menu label="More answers" items={items} />}
     </div>
   );

@@ -2,12 +2,13 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { hasId } from "../../../shared/question-fields.ts";
-import { shortSettlementText } from "../../../shared/question-labels.ts";
+import { lateText, shortSettlementText } from "../../../shared/question-labels.ts";
 import type { QuestionAnswer } from "../../../shared/question-views.ts";
 import { visibleText } from "../../../shared/visible-text.ts";
 import { serverNow } from "../../live/clock.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Ago } from "../../parts/time.tsx";
+import { QuestionText } from "../../questions/question-text.tsx";
 import { ToolArguments } from "../../questions/tool-arguments.tsx";
 import type { Answer } from "../state/groups.ts";
 import type { ShownConversation } from "../state/store.ts";
@@ -53,16 +54,14 @@ export function QuestionCard({ answer, message, context }: CardProps): JSX.Eleme
   const texts = (
     <>
       {toolCallId !== undefined && <ToolArguments call={callIn(answer, toolCallId)} />}
-      <p class="asked" dir="auto">
-        {visibleText(asked!.content)}
-      </p>
+      <QuestionText text={asked!.content} />
     </>
   );
   const isLate = sent?.state === "late";
   if (asked!.state === "settled")
     return (
       <div class="question settled small stack" ref={box} tabIndex={-1}>
-        {isLate && <p class="muted">Another answer came first.</p>}
+        {isLate && settled && <p class="muted">{lateText(settled)}</p>}
         <Folded asked={asked!} at={at}>
           {texts}
         </Folded>

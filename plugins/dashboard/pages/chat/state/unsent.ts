@@ -27,7 +27,7 @@ export function focusField(): void {
   if (matchMedia("(hover: hover)").matches) field()?.focus({ preventScroll: true });
 }
 
-/** One message that is being written. What is late for it, such as an image, knows the object. */
+/** One message that is being written. Late images and uploads know the object. */
 export class Unsent {
   readonly draft = signal<Draft>(emptyDraft);
   readonly problem = signal("");
@@ -39,7 +39,7 @@ export class Unsent {
   private successor: Unsent | undefined;
   /** Files that are being read; the message waits for them. */
   private reading: Promise<void> = Promise.resolve();
-  /** The attempt to send that waits. */
+  /** The present attempt to send. */
   private attempt: object | undefined;
   private readonly first: Draft;
 
@@ -127,7 +127,7 @@ class KeptUnsent extends Unsent {
     this.name = name;
     void loadDraft(name).then((loaded) => {
       if (loaded === emptyDraft) return;
-      // What was written in the meantime stays.
+      // The text that was written in the meantime stays.
       if (this.hasChanged) this.change(joinDrafts(loaded, this.draft.peek()));
       else this.draft.value = loaded;
     });
@@ -156,7 +156,7 @@ class KeptUnsent extends Unsent {
   }
 }
 
-/** What the composer of a conversation writes: its unsent message, or a new version of a sent one. */
+/** The unsent message of a conversation, and the new version of a sent one in front of it. */
 export class Writing {
   readonly own: KeptUnsent;
   private readonly edited = signal<Unsent | undefined>(undefined);
