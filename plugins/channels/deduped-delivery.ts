@@ -2,7 +2,8 @@
 import { codeOf } from "../../kernel/index.ts";
 import type { TakenIds } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
-import type { Dedupe, DeliveryRecord } from "./dedupe.ts";
+import type { Dedupe } from "./dedupe.ts";
+import type { DeliveryRecord } from "./session.ts";
 import type { DeliveryCallbacks, InboundMessage } from "./contract.ts";
 
 /** Callbacks that may need time to report an outcome. */

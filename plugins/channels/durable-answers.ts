@@ -1,15 +1,10 @@
 // Delivers the answers of durable questions to the application, as messages.
 import { codeOf, type Log, type Release } from "../../kernel/index.ts";
-import { keyOf } from "../../lib/util.ts";
 import { effectOf } from "./question-answer.ts";
 import { toSentence } from "./question-text.ts";
-import type {
-  Address,
-  DeliveryCallbacks,
-  DurableAnswer,
-  InboundMessage,
-  OpenQuestion,
-} from "./contract.ts";
+import type { DeliveryCallbacks, DurableAnswer, InboundMessage, OpenQuestion } from "./contract.ts";
+import type { WaitingAnswer } from "./session.ts";
+import type { Sessions } from "./sessions.ts";
 
 interface DurableAnswersOptions {
   readonly log: Log;
@@ -25,10 +20,8 @@ interface DurableAnswersOptions {
 const retryMs = 5_000;
 /** Start of the ids of these messages. The rest is the id of the question. */
 const prefix = "answer:";
-const reservedForm = /^answer:[0-9a-f]{32}$/;
-
-/** True if a message with this id could take the place of an answer, so clients cannot use it. */
-export const isAnswerId = (id: string): boolean => reservedForm.test(id);
+/** A message with such an id could take the place of an answer, so clients cannot use it. */
+export const answerIdPattern = /^answer:[0-9a-f]{32}$/;
 
 /** @returns The message that delivers the answer. */
 function toMessage({ channel, session, id, content, question }: OpenQuestion): InboundMessage {
@@ -55,29 +48,24 @@ function toMessage({ channel, session, id, content, question }: OpenQuestion): I
   };
 }
 
-interface WaitingAnswer {
-  readonly message: InboundMessage;
-  isDelivering: boolean;
-  hasFailed: boolean;
-}
-
 const isOver = (error: unknown): boolean => ["stopped", "id_reused"].includes(codeOf(error));
 
 export class DurableAnswers {
   private readonly options: DurableAnswersOptions;
-  /** Answers that no application has accepted, by the session and id of their question. */
-  private readonly waiting = new Map<string, WaitingAnswer>();
+  private readonly sessions: Sessions;
   private stopTimer: Release | undefined;
 
-  constructor(options: DurableAnswersOptions) {
+  constructor(options: DurableAnswersOptions, sessions: Sessions) {
     this.options = options;
+    this.sessions = sessions;
   }
 
   /** Delivers an answer, after those that were added before. */
   add(question: OpenQuestion): void {
-    const key = keyOf(question.channel, question.session, question.id);
-    if (this.waiting.has(key)) return;
-    this.waiting.set(key, {
+    const session = this.sessions.open(question);
+    const answers = (session.answers ??= new Map());
+    if (answers.has(question.id)) return;
+    answers.set(question.id, {
       message: toMessage(question),
       isDelivering: false,
       hasFailed: false,
@@ -85,30 +73,27 @@ export class DurableAnswers {
     this.deliverAll();
   }
 
-  /** Drops the answers of a session whose conversation is deleted, or that another node has. */
-  forget({ channel, session }: Address): void {
-    for (const [key, { message }] of this.waiting)
-      if (message.channel === channel && message.session === session) this.waiting.delete(key);
-  }
-
   /** Delivers all answers that are not being delivered. */
   deliverAll(): void {
     this.stopTimer?.();
     this.stopTimer = undefined;
-    for (const [key, entry] of this.waiting) {
-      if (entry.isDelivering) continue;
-      entry.isDelivering = true;
-      const over = (): void => void (this.waiting.get(key) === entry && this.waiting.delete(key));
-      const callbacks: DeliveryCallbacks = {
-        accepted: over,
-        rejected: (error) => {
-          entry.isDelivering = false;
-          if (isOver(error)) over();
-          else this.retry(entry, error);
-        },
-      };
-      this.options.deliver(entry.message, callbacks, { dedupe: true });
-    }
+    for (const { answers } of this.sessions.list())
+      for (const [id, entry] of answers ?? []) if (!entry.isDelivering) this.deliver(answers!, id);
+  }
+
+  private deliver(answers: Map<string, WaitingAnswer>, id: string): void {
+    const entry = answers.get(id)!;
+    entry.isDelivering = true;
+    const over = (): void => void (answers.get(id) === entry && answers.delete(id));
+    const callbacks: DeliveryCallbacks = {
+      accepted: over,
+      rejected: (error) => {
+        entry.isDelivering = false;
+        if (isOver(error)) over();
+        else this.retry(entry, error);
+      },
+    };
+    this.options.deliver(entry.message, callbacks, { dedupe: true });
   }
 
   private retry(entry: WaitingAnswer, error: unknown): void {

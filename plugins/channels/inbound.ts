@@ -1,6 +1,6 @@
 /** Delivers inbound messages to the application and reports the outcome to their channel. */
 import { codeOf, type Release } from "../../kernel/index.ts";
-import { Dedupe, type DeliveryRecord } from "./dedupe.ts";
+import { Dedupe } from "./dedupe.ts";
 import {
   DedupedDelivery,
   settleAgain,
@@ -8,7 +8,7 @@ import {
   type ReportingCallbacks,
 } from "./deduped-delivery.ts";
 import { channelsErrors } from "./errors.ts";
-import { KnownIds, type WaitingDelivery } from "./known-ids.ts";
+import { KnownIds } from "./known-ids.ts";
 import { maxHops } from "./outbound.ts";
 import { Run, toRunning, type ActiveApplication, type RunOptions } from "./runs.ts";
 import { assertSuggestions } from "./suggestions.ts";
@@ -24,9 +24,12 @@ import type {
   Sender,
   StopResult,
 } from "./contract.ts";
+import type { DeliveryRecord, HeldDelivery, Session } from "./session.ts";
 import { SessionQueues } from "./session-queues.ts";
+import type { Sessions } from "./sessions.ts";
 
 interface InboundOptions extends Omit<RunOptions, "outcomeFailed" | "current"> {
+  readonly sessions: Sessions;
   /** Keeps the ids of accepted and stopped messages, if a plugin does. */
   readonly taken: TakenIds | undefined;
   /** @returns The record of its times, if a plugin has asked for them. */
@@ -40,7 +43,7 @@ const defaultStopGraceS = 10;
 
 /** Delivers messages to the application: each session in order, different sessions in parallel. */
 export class Inbound {
-  readonly queues = new SessionQueues<Run>(() => this.current?.width ?? 1);
+  readonly queues: SessionQueues<Run>;
   private readonly dedupeContext: DedupeContext;
   private readonly options: InboundOptions;
   private readonly runOptions: RunOptions;
@@ -60,10 +63,11 @@ export class Inbound {
 
   constructor(options: InboundOptions) {
     this.options = options;
-    this.dedupe = new Dedupe(options.clock);
-    const { taken } = options;
+    const { taken, sessions } = options;
+    this.queues = new SessionQueues(() => this.current?.width ?? 1, sessions);
+    this.dedupe = new Dedupe(options.clock, sessions);
     this.dedupeContext = { dedupe: this.dedupe, taken, failed: this.outcomeFailed };
-    this.knownIds = taken && new KnownIds(taken, this.dedupe, this.outcomeFailed);
+    this.knownIds = taken && new KnownIds(taken, this.dedupe, sessions, this.outcomeFailed);
     this.runOptions = {
       ...options,
       outcomeFailed: this.outcomeFailed,
@@ -105,7 +109,7 @@ export class Inbound {
     deliveryCallbacks: DeliveryCallbacks,
     { dedupe: isDeduplicated = false, stopped = false }: PassOptions = {},
   ): void {
-    const delivery: WaitingDelivery = {
+    const delivery: HeldDelivery = {
       message: inboundMessage,
       isMessage: true,
       isDeduplicated,
@@ -190,31 +194,31 @@ export class Inbound {
     this.stopping = undefined;
   }
 
-  /**
-   * Stops one message of a session, or all that run or wait. Messages that wait, here or in the
-   * application, are removed first, so that none of them follows one that ends. The application is
-   * asked once about each of the others.
-   */
+  /** Stops one message of a session here, or all that run or wait. */
   stopHere(to: Address, id?: string, by?: Sender): readonly StopResult[] {
     const { channel, session } = to;
-    const waiting = this.knownIds?.waiting(to, id) ?? [];
-    for (const delivery of waiting) delivery.isStopped = true;
-    const { removed, running } = this.removeUnstarted(
-      to,
-      (run) => (id ?? run.message.id) === run.message.id,
-    );
-    const results: StopResult[] = [];
-    for (const { message } of waiting) results.push({ id: message.id, status: "removed" });
-    for (const { message } of removed) {
-      this.options.stopAsked(message, by);
-      results.push({ id: message.id, status: "removed" });
-    }
-    for (const run of running) {
-      this.stopRun(run, by);
-      results.push({ id: run.message.id, status: "stopping" });
-    }
+    const results = this.options.sessions.find(to)?.stop(id, by) ?? [];
     if (id === undefined || results.length > 0) return results;
     return [{ id, status: this.dedupe.find({ channel, session, id }) ? "over" : "unknown" }];
+  }
+
+  /**
+   * Removes the messages of a session that the application has not begun with, and asks it once to
+   * stop each of the others.
+   */
+  stopTasks(
+    session: Session,
+    id: string | undefined,
+    by: Sender | undefined,
+  ): readonly StopResult[] {
+    const isMeant = ({ message }: Run): boolean => (id ?? message.id) === message.id;
+    const { removed, running } = this.removeUnstarted(session, isMeant);
+    for (const { message } of removed) this.options.stopAsked(message, by);
+    for (const run of running) this.stopRun(run, by);
+    return [
+      ...removed.map(({ message }): StopResult => ({ id: message.id, status: "removed" })),
+      ...running.map(({ message }): StopResult => ({ id: message.id, status: "stopping" })),
+    ];
   }
 
   /** As `stopHere`, where no other node can have the session. */

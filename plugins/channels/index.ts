@@ -10,6 +10,7 @@ import type {
   ChannelAdapter,
   Channels,
   DeliveredMessage,
+  GrowingMessage,
   InboundMessage,
   ChannelHandle,
   QuestionInput,
@@ -30,7 +31,8 @@ import { Titles } from "./titles.ts";
 import { addAnswer, createTrafficCounts, trafficCalls, type TrafficCounts } from "./traffic.ts";
 import { SessionQuestions } from "./session-questions.ts";
 import { ReplyStreams } from "./reply-streams.ts";
-import { isAnswerId } from "./durable-answers.ts";
+import { Sessions } from "./sessions.ts";
+import { answerIdPattern } from "./durable-answers.ts";
 
 export { application } from "./application.ts";
 export {
@@ -50,6 +52,9 @@ export { createSendQueue, type SendQueue, type SendQueueOptions } from "./send-q
 export type { ChannelsEvents } from "./events.ts";
 export { splitText } from "./split-text.ts";
 export type * from "./contract.ts";
+
+const isOpen = ({ final = true, placeholder = false }: GrowingMessage): boolean =>
+  !final || placeholder;
 
 const bytesOf = ({ content, media }: InboundMessage): number =>
   Buffer.byteLength(content) +
@@ -82,6 +87,7 @@ type InboundRoute = Pick<Inbound, "deliver" | "isBusy" | "forget"> & {
 
 /** The objects of one kernel. */
 interface Parts {
+  readonly sessions: Sessions;
   readonly adapters: AttachedChannels;
   readonly counts: TrafficCounts;
   readonly isRunning: () => boolean;
@@ -128,7 +134,8 @@ function createChannelHandle(
   const hand: ChannelHandle["hand"] = (message, outcome, deliverOptions) => {
     if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
     // A client must not take the place of an answer that the application waits for.
-    if (isAnswerId(message?.id ?? "")) return outcome.rejected(channelsErrors.id_reused());
+    if (answerIdPattern.test(message?.id ?? ""))
+      return outcome.rejected(channelsErrors.id_reused());
     let complete: InboundMessage;
     try {
       complete = toInbound(name, message, () => clock.now());
@@ -192,12 +199,12 @@ function createChannelHandle(
 function createRoute(
   { uses, log, after }: ChannelsScope,
   inbound: Inbound,
-  questions: SessionQuestions,
+  { questions, sessions }: Pick<Parts, "questions" | "sessions">,
 ): { readonly route: InboundRoute } & Pick<Parts, "answer" | "questionsIn"> {
   const ownership = uses.conversations?.ownership;
   const questionsIn = (address: Address) => questions.openIn(address);
   if (!ownership) return { route: inbound, answer: questions.answer, questionsIn };
-  const route = new OwnershipQueue({ ownership, inbound, questions, log, after });
+  const route = new OwnershipQueue({ ownership, inbound, questions, sessions, log, after });
   return {
     route,
     answer: (...given) => route.answer(...given),
@@ -208,15 +215,15 @@ function createRoute(
 /** Creates the objects that pass messages and replies to the channels. */
 function createSending(
   { clock, log, random, emit, after }: ChannelsScope,
-  { adapters, isRunning, counts }: Pick<Parts, "adapters" | "isRunning" | "counts">,
-  isAsking: (to: Address) => boolean,
+  parts: Pick<Parts, "sessions" | "adapters" | "isRunning" | "counts">,
 ) {
+  const { sessions, adapters, isRunning, counts } = parts;
   const receipts = new ReceiptTracker((channel, session, { id, status, reason }) => {
     const optional = reason === undefined ? {} : { reason };
     emit("channels:receipt-changed", () => ({ channel, session, id, status, ...optional }));
   });
   const newId = createIdGenerator(random, () => clock.now());
-  const deletions = new Deletions(() => newId.cut());
+  const deletions = new Deletions(() => newId.cut(), sessions);
   const outbound = createOutbound({
     adapter: (name) => adapters.get(name),
     running: isRunning,
@@ -230,27 +237,28 @@ function createSending(
     },
   });
   const handOut = createHandOut(log);
-  const streams = new ReplyStreams({
+  const streamOptions: ConstructorParameters<typeof ReplyStreams>[0] = {
     ...outbound,
     ended: (to, end) => handOut("end", to, end),
     failed: (to, call, error) => logUnobserved(log, error, { call, ...to }),
     updates: ({ channel }) => adapters.get(channel)?.update !== undefined,
-    isAsking,
+    isAsking: (to) => sessions.find(to)?.isAsking() === true,
     resumeMs: ({ channel }) => adapters.get(channel)?.resumeMs ?? 0,
     clock,
     after,
-  });
+  };
+  const streams = new ReplyStreams(streamOptions, sessions);
   return { outbound, streams, receipts, deletions };
 }
 
 /** Creates the questions of the application, and emits the events about them. */
 function createQuestions(
   { clock, log, emit, after, uses }: ChannelsScope,
-  parts: Pick<Parts, "outbound" | "streams" | "adapters" | "isRunning" | "history">,
+  parts: Pick<Parts, "sessions" | "outbound" | "streams" | "adapters" | "isRunning" | "history">,
   deliver: InboundRoute["deliver"],
 ): SessionQuestions {
-  const { outbound, streams, adapters, isRunning, history } = parts;
-  return new SessionQuestions({
+  const { sessions, outbound, streams, adapters, isRunning, history } = parts;
+  const options: ConstructorParameters<typeof SessionQuestions>[0] = {
     ...{ clock, log, after, isRunning, history, deliver },
     newId: outbound.newId,
     send: outbound.sendAs,
@@ -267,7 +275,8 @@ function createQuestions(
     cleared: (address) => streams.questionsChanged(address),
     store: uses.conversations?.questions,
     ownership: uses.conversations?.ownership,
-  });
+  };
+  return new SessionQuestions(options, sessions);
 }
 
 const toStoredEnd = (
@@ -280,12 +289,19 @@ function createInbound(
   { clock, log, emit, after, uses }: ChannelsScope,
   parts: Omit<Parts, "answer" | "inbound" | "questionsIn" | "route">,
 ): Inbound {
-  const { adapters, counts, titles, openReplies, history, streams, deletions } = parts;
+  const { sessions, adapters, counts, titles, outbound, openReplies, history } = parts;
+  const { streams, deletions } = parts;
   return new Inbound({
-    ...{ clock, log, after, openReplies, history, deletions },
+    ...{ clock, log, after, history, deletions, sessions },
     questions: parts.questions.questions,
-    send: (to, message) => openReplies.send(to, message),
+    send: (to, message) => (isOpen(message) ? openReplies : outbound).send(to, message),
     update: (to, id, message) => openReplies.update(to, id, message),
+    openReplies: {
+      cut: (message) => openReplies.cut(message),
+      forget(message) {
+        if (sessions.find(message)?.replies) openReplies.forget(message);
+      },
+    },
     stream: (...given) => streams.open(...given),
     stopAsked: ({ channel, session, id, protocol }, by) =>
       emit("channels:stop-asked", () => ({
@@ -301,7 +317,7 @@ function createInbound(
       const { channel, session, id, protocol } = message;
       const { outcome, code } = end;
       const told = adapters.get(channel)?.ended?.(session, id, end);
-      if (titles.waiting.size > 0) titles.answerEnded(message);
+      if (sessions.find(message)?.title !== undefined) titles.answerEnded(message);
       uses.conversations?.noteEnd?.(message, id, toStoredEnd(end, ms));
       if (outcome === "completed") addAnswer(counts, { at: clock.now(), ms });
       emit("channels:answer-ended", () => ({
@@ -348,17 +364,23 @@ function createInbound(
   });
 }
 
-/** Ends everything of a session whose conversation is deleted. */
-function watchDeletions({ uses, emit }: ChannelsScope, parts: Parts): void {
-  const { adapters, deletions, titles, questions, route, streams } = parts;
+/** Says what ends with a session, and ends those whose conversations are deleted. */
+function connectSessions({ uses, emit }: ChannelsScope, parts: Parts): void {
+  const { sessions, adapters, deletions, questions, inbound, route, streams } = parts;
+  sessions.connect({
+    noteDeletion: (session) => deletions.add(session),
+    endQuestions: (session, outcome) => questions.questions.forget(session, outcome),
+    endMessages: (session) => route.forget(session),
+    stopTasks: (...given) => inbound.stopTasks(...given),
+    abandon: (session) => inbound.abandon(session),
+    endStreams: (session) => streams.endStreams(session),
+    tellDeleted({ channel, session }) {
+      adapters.get(channel)?.forgotten?.(session);
+      emit("channels:session-cleared", { channel, session });
+    },
+  });
   uses.conversations?.watchDeletions?.((address) => {
-    deletions.add(address);
-    questions.deleted(address);
-    titles.forget(address);
-    const release = route.forget(address);
-    streams.forget(address);
-    adapters.get(address.channel)?.forgotten?.(address.session);
-    emit("channels:session-cleared", address);
+    const release = sessions.open(address).deleted();
     return () => {
       release();
       emit("channels:deletion-ended", address);
@@ -469,19 +491,21 @@ export function channels(): Plugin<ChannelsShape> {
       const counts = createTrafficCounts();
       let sending = false;
       const isRunning = (): boolean => sending;
-      const isAsking = (to: Address): boolean => questions.isOpen(to);
-      const first = { adapters, counts, isRunning, history: createHistory(uses.conversations) };
-      const sent = { ...first, ...createSending(scope, first, isAsking) };
+      const sessions = new Sessions(clock);
+      const history = createHistory(uses.conversations);
+      const first = { sessions, adapters, counts, isRunning, history };
+      const sent = { ...first, ...createSending(scope, first) };
       const { outbound, streams } = sent;
       const questions = createQuestions(scope, sent, (...delivery) => route.deliver(...delivery));
-      const titles = new Titles(uses.conversations, log);
-      const asked = { ...sent, titles, questions, openReplies: new OpenReplies(outbound) };
+      const titles = new Titles(uses.conversations, log, sessions);
+      const openReplies = new OpenReplies(outbound, sessions);
+      const asked = { ...sent, titles, questions, openReplies };
       const inbound = createInbound(scope, asked);
       const answers = new AnswerStop({ inbound, adapters: () => adapters.all() });
       scope.on("kernel:stop-begun", ({ timeoutMs }) => answers.begin(timeoutMs));
-      const parts: Parts = { ...asked, inbound, ...createRoute(scope, inbound, questions) };
+      const parts: Parts = { ...asked, inbound, ...createRoute(scope, inbound, asked) };
       const { route } = parts;
-      watchDeletions(scope, parts);
+      connectSessions(scope, parts);
 
       onStop(() => void (sending = false));
       onReady(() => {

@@ -1,31 +1,10 @@
 /** Holds back deliveries of a session while its ids are loaded or its conversation is deleted. */
 import type { Release } from "../../kernel/index.ts";
-import { keyOf } from "../../lib/util.ts";
 import type { TakenIds } from "../conversations/index.ts";
-import type { Dedupe, MessageKey } from "./dedupe.ts";
+import type { Dedupe } from "./dedupe.ts";
 import type { Address } from "./contract.ts";
-
-/** A delivery that is held back. */
-export interface WaitingDelivery {
-  readonly message: MessageKey;
-  /** False for a caller that only waits for the ids. */
-  readonly isMessage: boolean;
-  /** Its id is looked up before it runs. */
-  readonly isDeduplicated: boolean;
-  /** A client has stopped the message. */
-  isStopped?: boolean;
-  run(): void;
-  reject(error: unknown): void;
-}
-
-/** The deliveries of one session that wait, oldest first. It exists while there are some. */
-interface Waiting {
-  readonly deliveries: WaitingDelivery[];
-  /** True while the conversation of the session is deleted. */
-  isHeld: boolean;
-  /** True while `work` runs. */
-  isWorking: boolean;
-}
+import type { HeldDeliveries, HeldDelivery, MessageKey, Session } from "./session.ts";
+import type { Sessions } from "./sessions.ts";
 
 /**
  * Deliveries of a session keep their order. One loop per session runs them, also those that arrive
@@ -35,34 +14,34 @@ export class KnownIds {
   private readonly taken: TakenIds;
   private readonly dedupe: Dedupe;
   private readonly failed: (error: unknown) => void;
-  private readonly sessions = new Map<string, Waiting>();
+  private readonly sessions: Sessions;
 
   /** @param failed - Receives errors thrown by the callbacks of a channel. */
-  constructor(taken: TakenIds, dedupe: Dedupe, failed: (error: unknown) => void) {
+  constructor(
+    taken: TakenIds,
+    dedupe: Dedupe,
+    sessions: Sessions,
+    failed: (error: unknown) => void,
+  ) {
     this.taken = taken;
     this.dedupe = dedupe;
+    this.sessions = sessions;
     this.failed = failed;
   }
 
   /** Runs a delivery, or lets it wait behind earlier ones and until its id was looked up. */
-  deliver(delivery: WaitingDelivery): void {
+  deliver(delivery: HeldDelivery): void {
     if (!this.mustWait(delivery)) return delivery.run();
-    const waiting = this.open(delivery.message);
+    const session = this.sessions.open(delivery.message);
+    const waiting = this.open(session);
     waiting.deliveries.push(delivery);
-    if (!waiting.isWorking) void this.work(delivery.message, waiting);
-  }
-
-  /** @returns The messages of a session that wait, or those with this id. */
-  waiting(address: Address, id?: string): readonly WaitingDelivery[] {
-    const { deliveries = [] } = this.sessions.get(keyOf(address.channel, address.session)) ?? {};
-    return deliveries.filter(
-      ({ message, isMessage }) => isMessage && (id === undefined || message.id === id),
-    );
+    if (!waiting.isWorking) void this.work(session, waiting);
   }
 
   /** Rejects the waiting messages of a session, and holds back later ones until the release. */
   hold(address: Address, error: () => Error): Release {
-    const waiting = this.open(address);
+    const session = this.sessions.open(address);
+    const waiting = this.open(session);
     const { deliveries } = waiting;
     const wasHeld = waiting.isHeld;
     waiting.isHeld = true;
@@ -73,7 +52,7 @@ export class KnownIds {
     return () => {
       if (!waiting.isHeld) return;
       waiting.isHeld = false;
-      if (!waiting.isWorking) void this.work(address, waiting);
+      if (!waiting.isWorking) void this.work(session, waiting);
     };
   }
 
@@ -88,32 +67,22 @@ export class KnownIds {
     return new Promise((run) => this.deliver({ ...delivery, run, reject: () => run() }));
   }
 
-  private mustWait(delivery: Pick<WaitingDelivery, "message" | "isDeduplicated">): boolean {
-    if (
-      this.sessions.size > 0 &&
-      this.sessions.has(keyOf(delivery.message.channel, delivery.message.session))
-    )
-      return true;
-    return this.mustLookUp(delivery);
+  private mustWait(delivery: Pick<HeldDelivery, "message" | "isDeduplicated">): boolean {
+    return this.sessions.find(delivery.message)?.held !== undefined || this.mustLookUp(delivery);
   }
 
   private mustLookUp({
     message,
     isDeduplicated,
-  }: Pick<WaitingDelivery, "message" | "isDeduplicated">): boolean {
+  }: Pick<HeldDelivery, "message" | "isDeduplicated">): boolean {
     return isDeduplicated && !this.dedupe.hasSession(message) && !this.dedupe.find(message);
   }
 
-  private open(address: Address): Waiting {
-    const key = keyOf(address.channel, address.session);
-    const waiting = this.sessions.get(key) ?? {
-      ...{ deliveries: [], isHeld: false, isWorking: false },
-    };
-    this.sessions.set(key, waiting);
-    return waiting;
+  private open(session: Session): HeldDeliveries {
+    return (session.held ??= { deliveries: [], isHeld: false, isWorking: false });
   }
 
-  private async work(address: Address, waiting: Waiting): Promise<void> {
+  private async work(session: Session, waiting: HeldDeliveries): Promise<void> {
     const { deliveries } = waiting;
     waiting.isWorking = true;
     while (!waiting.isHeld && deliveries[0]) {
@@ -125,11 +94,11 @@ export class KnownIds {
       this.use(() => first.run());
     }
     waiting.isWorking = false;
-    if (!waiting.isHeld) this.sessions.delete(keyOf(address.channel, address.session));
+    if (!waiting.isHeld) session.held = undefined;
   }
 
   /** If that fails, all deliveries that wait are rejected: their ids are where this one is. */
-  private async lookUp(first: WaitingDelivery, deliveries: WaitingDelivery[]): Promise<void> {
+  private async lookUp(first: HeldDelivery, deliveries: HeldDelivery[]): Promise<void> {
     const { channel, session, id } = first.message;
     try {
       const known = await this.taken.known({ channel, session }, id);

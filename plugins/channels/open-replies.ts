@@ -1,33 +1,27 @@
 /** Replies that are not final, so that a stop of the kernel can end them as incomplete. */
-import { keyOf } from "../../lib/util.ts";
+import { BoundedMap } from "../../lib/util.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Address, Channels, GrowingMessage, InboundMessage, Receipt } from "./contract.ts";
+import type { Sessions } from "./sessions.ts";
 
 type Sending = Pick<Channels, "send" | "update" | "remove">;
 /** A cut text is marked by Doorward only, so the public calls do not name the mark. */
 type Update = (to: Address, id: string, message: GrowingMessage) => Promise<Receipt>;
 
-interface OpenReply {
-  readonly to: Address;
-  latest: GrowingMessage;
-}
-
-/** Answers whose replies are kept. */
-const maxAnswers = 16_384;
+/** Open replies of one session that are kept. */
+const maxReplies = 1_024;
 
 /** Texts of streams end by themselves. */
 export class OpenReplies implements Sending {
   private readonly sending: Sending;
-  /** Open replies by their ids, for each message that they answer. */
-  private readonly answers = new Map<string, Map<string, OpenReply>>();
-  /** The same replies by their own ids. */
-  private readonly replies = new Map<string, OpenReply>();
+  private readonly sessions: Sessions;
   /** Ids of the texts that were cut, so that nothing overwrites them. */
   private readonly cutIds = new Set<string>();
 
   /** @param sending - Sends, updates and removes without noting it here. */
-  constructor(sending: Sending) {
+  constructor(sending: Sending, sessions: Sessions) {
     this.sending = sending;
+    this.sessions = sessions;
   }
 
   send(to: Address, message: GrowingMessage): Promise<Receipt> {
@@ -35,25 +29,27 @@ export class OpenReplies implements Sending {
     const { final = true, placeholder = false, inReplyTo } = message;
     if (inReplyTo === undefined || (final && !placeholder)) return sent;
     return sent.then((receipt) => {
-      this.add(receipt.id, keyOf(to.channel, to.session, inReplyTo), { to, latest: message });
+      const session = this.sessions.open(to);
+      session.replies ??= new BoundedMap(maxReplies);
+      session.replies.set(receipt.id, message);
       return receipt;
     });
   }
 
   update(to: Address, id: string, message: GrowingMessage): Promise<Receipt> {
     if (this.cutIds.has(id)) return Promise.reject(channelsErrors.not_running());
-    const reply = this.replies.get(id);
-    if (reply && message.final) this.close(id, reply);
+    const replies = this.sessions.find(to)?.replies;
+    const reply = replies?.get(id);
+    if (message.final) replies?.delete(id);
     else if (reply) {
       const { added: _, ...latest } = message;
-      reply.latest = { ...latest, inReplyTo: reply.latest.inReplyTo! };
+      replies!.set(id, { ...latest, inReplyTo: reply.inReplyTo! });
     }
     return this.sending.update(to, id, message);
   }
 
   remove(to: Address, id: string): Promise<Receipt> {
-    const reply = this.replies.get(id);
-    if (reply) this.close(id, reply);
+    this.sessions.find(to)?.replies?.delete(id);
     return this.sending.remove(to, id);
   }
 
@@ -62,39 +58,23 @@ export class OpenReplies implements Sending {
    *
    * @returns A promise that never rejects; undefined if there are none.
    */
-  cut(message: InboundMessage): Promise<unknown> | undefined {
-    const key = keyOf(message.channel, message.session, message.id);
-    const answer = this.answers.get(key);
-    if (!answer?.size) return undefined;
-    const texts = [...answer].filter(([, { latest }]) => latest.placeholder !== true);
-    const sent = texts.map(([id, { to, latest }]) => {
+  cut({ channel, session, id: request }: InboundMessage): Promise<unknown> | undefined {
+    const replies = this.sessions.find({ channel, session })?.replies ?? [];
+    const texts = [...replies].filter(
+      ([, { inReplyTo, placeholder }]) => inReplyTo === request && placeholder !== true,
+    );
+    const sent = texts.map(([id, latest]) => {
       this.cutIds.add(id);
       const update: Update = this.sending.update;
-      return update(to, id, { ...latest, final: true, cut: "not_running" });
+      return update({ channel, session }, id, { ...latest, final: true, cut: "not_running" });
     });
     return sent.length > 0 ? Promise.allSettled(sent) : undefined;
   }
 
   /** The answer to a message has ended. */
   forget(message: InboundMessage): void {
-    if (this.answers.size > 0) this.drop(keyOf(message.channel, message.session, message.id));
-  }
-
-  private add(id: string, key: string, reply: OpenReply): void {
-    const answer = this.answers.get(key) ?? new Map<string, OpenReply>();
-    this.answers.set(key, answer.set(id, reply));
-    this.replies.set(id, reply);
-    const [oldest] = this.answers.size > maxAnswers ? this.answers.keys() : [];
-    if (oldest !== undefined) this.drop(oldest);
-  }
-
-  private close(id: string, { to, latest }: OpenReply): void {
-    this.replies.delete(id);
-    this.answers.get(keyOf(to.channel, to.session, latest.inReplyTo!))?.delete(id);
-  }
-
-  private drop(key: string): void {
-    for (const id of this.answers.get(key)?.keys() ?? []) this.replies.delete(id);
-    this.answers.delete(key);
+    const replies = this.sessions.find(message)?.replies;
+    for (const [id, { inReplyTo }] of replies ?? [])
+      if (inReplyTo === message.id) replies!.delete(id);
   }
 }

@@ -1,6 +1,5 @@
 /** Hands each message to the node that has its session, where several nodes share a store. */
 import { codeOf, type Log, type Release } from "../../kernel/index.ts";
-import { keyOf } from "../../lib/util.ts";
 import type { SessionOwnership, PassOptions } from "../conversations/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Inbound } from "./inbound.ts";
@@ -15,11 +14,14 @@ import type {
   Sender,
   StopResult,
 } from "./contract.ts";
+import type { PassedMessage, SessionPasses } from "./session.ts";
+import type { Sessions } from "./sessions.ts";
 
 interface OwnershipQueueOptions {
   readonly ownership: SessionOwnership;
   readonly inbound: Inbound;
   readonly questions: OwnedQuestions;
+  readonly sessions: Sessions;
   readonly log: Log;
   readonly after: (ms: number, run: () => void) => Release;
 }
@@ -33,18 +35,6 @@ interface OwnedQuestions {
   openIn(address: Address): Promise<readonly OpenQuestion[]>;
   /** The session is this node's from now on. */
   taken(address: Address): void;
-  /** Another node has the session. */
-  lost(address: Address): void;
-}
-
-interface WaitingMessage {
-  readonly message: InboundMessage;
-  readonly callbacks: DeliveryCallbacks;
-  readonly options: { readonly dedupe?: boolean };
-  /** True if a client has stopped it here: it is rejected instead of handed over. */
-  isStopped?: boolean;
-  /** True if its outcome was reported because its conversation is deleted. */
-  isDropped?: boolean;
 }
 
 interface StopOptions {
@@ -52,12 +42,6 @@ interface StopOptions {
   readonly by: Sender | undefined;
   /** The messages that waited here. */
   readonly removed: readonly StopResult[];
-}
-
-/** Messages that wait until it is known which node has their session. */
-interface ClaimQueue {
-  readonly items: WaitingMessage[];
-  readonly done: Promise<void>;
 }
 
 /** Milliseconds before a message is handed over again. */
@@ -68,7 +52,7 @@ const maxAnswerAttempts = 3;
 const isMoved = (error: unknown): boolean => ["not_owner", "node_gone"].includes(codeOf(error));
 
 /** The node of a stopped message must know it when it is repeated. */
-const passOptionsOf = ({ options, isStopped }: WaitingMessage): PassOptions =>
+const passOptionsOf = ({ options, isStopped }: PassedMessage): PassOptions =>
   isStopped ? { ...options, stopped: true } : options;
 
 const isKnown = ({ status }: StopResult): boolean => status !== "unknown";
@@ -79,11 +63,6 @@ const isKnown = ({ status }: StopResult): boolean => status !== "unknown";
  */
 export class OwnershipQueue {
   private readonly options: OwnershipQueueOptions;
-  private readonly waiting = new Map<string, ClaimQueue>();
-  /** Session -> messages whose outcome another node will report. */
-  private readonly passed = new Map<string, Set<WaitingMessage>>();
-  /** Messages that are handed over again shortly. */
-  private readonly returned = new Set<WaitingMessage>();
 
   constructor(options: OwnershipQueueOptions) {
     const { ownership, inbound, questions } = options;
@@ -111,19 +90,19 @@ export class OwnershipQueue {
     options: { readonly dedupe?: boolean } = {},
   ): void {
     const item = { message, callbacks, options };
-    const key = keyOf(message.channel, message.session);
-    const waiting = this.waiting.get(key);
-    if (waiting) return void waiting.items.push(item);
+    const passes = this.open(message);
+    if (passes.claiming) return void passes.claiming.items.push(item);
     const items = [item];
-    this.waiting.set(key, { items, done: this.run(key, items) });
+    passes.claiming = { items, done: this.run(passes, items) };
   }
 
   /** True if a message of the session (default: of any session of the channel) runs or waits. */
   isBusy(channel: string, session?: string): boolean {
     if (this.options.inbound.isBusy(channel, session)) return true;
-    const start = session === undefined ? keyOf(channel) : keyOf(channel, session);
-    const keys = [...this.waiting.keys(), ...this.passed.keys()];
-    return keys.some((key) => key.startsWith(start));
+    const { sessions } = this.options;
+    const meant =
+      session === undefined ? sessions.list(channel) : [sessions.find({ channel, session })];
+    return meant.some((each) => each?.isPassing());
   }
 
   /** @returns Undefined if another node has the session and does not answer. */
@@ -176,18 +155,14 @@ export class OwnershipQueue {
       this.settle(() => item.callbacks.rejected(channelsErrors.stopped()), this.options.log);
     }
     // Their node rejects them. If it is gone, they are not handed over again.
-    for (const item of this.passed.get(keyOf(address.channel, address.session)) ?? [])
-      item.isStopped = true;
+    for (const item of this.passesOf(address)?.passed ?? []) item.isStopped = true;
     return this.options.inbound.forget(address);
   }
 
   /** Messages that have been handed to no node, and are not stopped. */
-  private waitingFor(to: Address, id?: string): readonly WaitingMessage[] {
-    const key = keyOf(to.channel, to.session);
-    const returned = [...this.returned].filter(
-      ({ message }) => keyOf(message.channel, message.session) === key,
-    );
-    const all = [...(this.waiting.get(key)?.items ?? []), ...returned];
+  private waitingFor(to: Address, id?: string): readonly PassedMessage[] {
+    const { claiming, returned = [] } = this.passesOf(to) ?? {};
+    const all = [...(claiming?.items ?? []), ...returned];
     return all.filter(
       (item) => !item.isStopped && !item.isDropped && (id ?? item.message.id) === item.message.id,
     );
@@ -199,7 +174,7 @@ export class OwnershipQueue {
     { id, by, removed }: StopOptions,
   ): Promise<readonly StopResult[]> {
     const { ownership, log } = this.options;
-    await this.waiting.get(keyOf(to.channel, to.session))?.done;
+    await this.passesOf(to)?.claiming?.done;
     let results: readonly StopResult[] | undefined;
     try {
       results = await ownership.stop(to, id, by);
@@ -228,14 +203,23 @@ export class OwnershipQueue {
 
   /** The node of these messages does not answer: they are rejected instead of handed over again. */
   private stopPassed(to: Address, id: string | undefined): readonly StopResult[] {
-    const passed = [...(this.passed.get(keyOf(to.channel, to.session)) ?? [])];
+    const passed = [...(this.passesOf(to)?.passed ?? [])];
     const matching = passed.filter(({ message }) => id === undefined || message.id === id);
     for (const item of matching) item.isStopped = true;
     return matching.map(({ message }) => ({ id: message.id, status: "stopping" }));
   }
 
+  private passesOf(address: Address): SessionPasses | undefined {
+    return this.options.sessions.find(address)?.passes;
+  }
+
+  private open(address: Address): SessionPasses {
+    const session = this.options.sessions.open(address);
+    return (session.passes ??= { claiming: undefined, passed: new Set(), returned: new Set() });
+  }
+
   /** Hands over one message after the other. */
-  private async run(key: string, queue: WaitingMessage[]): Promise<void> {
+  private async run(passes: SessionPasses, queue: PassedMessage[]): Promise<void> {
     const { ownership, log } = this.options;
     while (queue[0]) {
       const item = queue[0];
@@ -249,18 +233,18 @@ export class OwnershipQueue {
       queue.shift();
       if (!item.isDropped) this.settle(handOver, log);
     }
-    this.waiting.delete(key);
+    passes.claiming = undefined;
   }
 
   private handOver(
     owner: Awaited<ReturnType<SessionOwnership["claim"]>>,
-    item: WaitingMessage,
+    item: PassedMessage,
   ): void {
     if (typeof owner !== "object") this.deliverHere(item);
     else this.pass(owner.node, item);
   }
 
-  private deliverHere(item: WaitingMessage): void {
+  private deliverHere(item: PassedMessage): void {
     const { message, callbacks } = item;
     const outcome: DeliveryCallbacks = {
       accepted: (status) => callbacks.accepted(status),
@@ -269,14 +253,12 @@ export class OwnershipQueue {
     this.options.inbound.deliver(message, outcome, passOptionsOf(item));
   }
 
-  private pass(node: string, item: WaitingMessage): void {
+  private pass(node: string, item: PassedMessage): void {
     const { message, callbacks } = item;
-    const key = keyOf(message.channel, message.session);
-    const passed = this.passed.get(key) ?? new Set();
-    this.passed.set(key, passed.add(item));
+    const { passed } = this.open(message);
+    passed.add(item);
     const settled = (report: () => void): void => {
       passed.delete(item);
-      if (passed.size === 0 && this.passed.get(key) === passed) this.passed.delete(key);
       this.settle(report, this.options.log);
     };
     const outcome: DeliveryCallbacks = {
@@ -287,12 +269,13 @@ export class OwnershipQueue {
     this.options.ownership.pass(node, message, outcome, passOptionsOf(item));
   }
 
-  private again(item: WaitingMessage): void {
+  private again(item: PassedMessage): void {
     const { message, callbacks, options } = item;
     if (item.isStopped) return callbacks.rejected(channelsErrors.stopped());
-    this.returned.add(item);
+    const { returned } = this.open(message);
+    returned.add(item);
     this.options.after(retryMs, () => {
-      this.returned.delete(item);
+      returned.delete(item);
       if (item.isDropped) return;
       if (item.isStopped) callbacks.rejected(channelsErrors.stopped());
       else this.deliver(message, callbacks, options);
@@ -306,8 +289,7 @@ export class OwnershipQueue {
       { ...address },
       "another node has taken over a session while this one did not respond",
     );
-    this.options.questions.lost(address);
-    inbound.abandon(address);
+    this.options.sessions.open(address).lost();
     const forget = (): void => {
       if (inbound.isBusy(address.channel, address.session)) after(retryMs, forget);
       else ownership.forget(address);

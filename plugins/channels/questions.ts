@@ -5,7 +5,7 @@
  * and open again if that fails. The application receives nothing before it is stored.
  */
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import { BoundedMap, keyOf } from "../../lib/util.ts";
+import { BoundedMap } from "../../lib/util.ts";
 import type { StoredQuestion } from "../conversations/contract.ts";
 import { channelsErrors } from "./errors.ts";
 import { checkAnswer, effectOf } from "./question-answer.ts";
@@ -29,11 +29,13 @@ import type {
   Sender,
 } from "./contract.ts";
 import type { ChannelsEvents } from "./events.ts";
+import type { Asker, QuestionEntry, Session } from "./session.ts";
+import type { Sessions } from "./sessions.ts";
 
 /** Open questions of one session, and of the process. */
 const maxPerSession = 16;
 const maxOpen = 256;
-/** Settled questions that a late answer still finds here. */
+/** Settled questions of one session that a late answer still finds here. */
 const maxSettled = 1_024;
 /** Pause before a settlement that could not be stored is tried again. */
 const retryMs = 1_000;
@@ -65,33 +67,6 @@ export interface QuestionsOptions {
 
 type Outgoing = OutboundMessage & { readonly final?: boolean };
 
-/** A run that asks. Its end settles its questions. */
-export interface Asker {
-  /** Id of the client message that is answered. */
-  readonly request: string;
-}
-
-interface Entry extends OpenQuestion {
-  readonly asker: Asker | undefined;
-  /** Monotonic milliseconds. */
-  readonly startedAt: number;
-  /** Pending while the question is being sent, or its settlement stored. Never rejects. */
-  busy: Promise<void> | undefined;
-  /** Set when Doorward settles the question: no answer counts from now on. */
-  closing: { readonly outcome: QuestionOutcome; readonly by?: Sender | undefined } | undefined;
-  settled: QuestionSettlement | undefined;
-  /** True after a store failed: it may have stored a settlement all the same. */
-  isUnsure: boolean;
-  /** Passes the outcome to the application, once. */
-  tell: ((result: QuestionResult) => void) | undefined;
-  cancelExpiry: Release | undefined;
-}
-
-interface SettledQuestion extends Address {
-  readonly id: string;
-  readonly settlement: QuestionSettlement;
-}
-
 /** Outcomes of a durable question that its application must learn. */
 const isDelivered = ({ outcome }: QuestionSettlement): boolean =>
   outcome === "answered" || outcome === "dismissed" || outcome === "expired";
@@ -106,15 +81,16 @@ function createGate(): { readonly opened: Promise<void>; readonly open: () => vo
 export class Questions {
   readonly counter = new QuestionCounter();
   private readonly options: QuestionsOptions;
-  private readonly entries = new Map<string, Entry>();
-  /** Oldest first. */
-  private readonly settled = new BoundedMap<string, SettledQuestion>(maxSettled);
+  private readonly sessions: Sessions;
+  /** The open questions of all sessions, oldest first. */
+  private readonly open = new Set<QuestionEntry>();
   /** Answered questions whose application has not been told. */
-  private readonly untold = new Set<Entry>();
+  private readonly untold = new Set<QuestionEntry>();
   private isStopped = false;
 
-  constructor(options: QuestionsOptions) {
+  constructor(options: QuestionsOptions, sessions: Sessions) {
     this.options = options;
+    this.sessions = sessions;
   }
 
   /** Asks a question: see `Message.ask`. */
@@ -158,12 +134,12 @@ export class Questions {
     by: Sender | undefined,
     via: QuestionVia,
   ): Promise<AnswerResult> {
-    const entry = this.entries.get(keyOf(to.channel, to.session, id));
+    const entry = this.entryOf(to, id);
     if (!entry) return this.answerLate(to, id);
     while (entry.busy) await entry.busy;
     if (entry.settled) return { status: "already", settled: entry.settled };
     // It was never shown, or the store refuses its settlement at the moment.
-    if (this.entries.get(keyOf(to.channel, to.session, id)) !== entry) return { status: "unknown" };
+    if (!this.open.has(entry)) return { status: "unknown" };
     if (entry.closing) throw channelsErrors.undeliverable(to.channel);
     const checked = checkAnswer(entry.question, answer);
     if (typeof checked === "string") return { status: "invalid", problem: checked };
@@ -178,7 +154,7 @@ export class Questions {
 
   /** Lists the open questions, oldest first. */
   list({ channel, session }: Partial<Address> = {}): readonly OpenQuestion[] {
-    const matching = [...this.entries.values()].filter(
+    const matching = [...this.open].filter(
       (entry) =>
         !entry.settled &&
         !entry.closing &&
@@ -198,14 +174,15 @@ export class Questions {
 
   /** @returns The session of a question that is open, or was settled recently. */
   find(id: string): Address | undefined {
-    const known = [...this.entries.values(), ...this.settled.values()];
-    const found = known.find((question) => question.id === id);
+    const found = this.sessions
+      .list()
+      .find(({ questions, settled }) => questions?.has(id) === true || settled?.has(id) === true);
     return found && { channel: found.channel, session: found.session };
   }
 
   /** True while a question of the session is open. Durable ones block nothing. */
   isOpen(address: Address): boolean {
-    return this.of(address).some(({ question }) => question.durable === undefined);
+    return this.sessions.find(address)?.isAsking() === true;
   }
 
   /**
@@ -215,25 +192,26 @@ export class Questions {
    *   it when it is stored, which may be later. Undefined if the run has none.
    */
   closeRun(
+    to: Address,
     asker: Asker,
     outcome: "stopped" | "withdrawn" | "lost",
     by?: Sender,
   ): Promise<unknown> | undefined {
     for (const entry of this.untold) if (entry.asker === asker) this.tell(entry);
-    const own = [...this.entries.values()].filter((entry) => entry.asker === asker);
+    const own = this.of(to).filter((entry) => entry.asker === asker);
     if (own.length === 0) return undefined;
     return Promise.all(own.map((entry) => this.close(entry, outcome, by)));
   }
 
   /** Settles a question whose message is removed. @returns Undefined if there is none. */
   withdraw(to: Address, id: string): Promise<void> | undefined {
-    const entry = this.entries.get(keyOf(to.channel, to.session, id));
+    const entry = this.entryOf(to, id);
     return entry && this.close(entry, "withdrawn");
   }
 
   /** The conversation is deleted, or another node has the session: nothing more is stored here. */
-  forget(address: Address, outcome: "withdrawn" | "lost"): void {
-    for (const entry of this.of(address)) {
+  forget(session: Session, outcome: "withdrawn" | "lost"): void {
+    for (const entry of this.of(session)) {
       const at = this.options.clock.now();
       entry.settled = { outcome, via: "host", at };
       this.remove(entry);
@@ -241,9 +219,8 @@ export class Questions {
       this.tell(entry);
     }
     // An answer that is delivered for a deleted conversation would begin it again.
-    const key = keyOf(address.channel, address.session);
     for (const entry of this.untold)
-      if (keyOf(entry.channel, entry.session) === key && entry.question.durable !== undefined)
+      if (entry.owner === session && entry.question.durable !== undefined)
         this.untold.delete(entry);
   }
 
@@ -260,9 +237,9 @@ export class Questions {
         this.options.answered(each);
         continue;
       }
-      const key = keyOf(each.channel, each.session, each.id);
+      const known = this.sessions.find(each);
       // It was asked here, and perhaps settled since the store was read.
-      if (this.entries.has(key) || this.settled.has(key)) continue;
+      if (known?.questions?.has(each.id) || known?.settled?.has(each.id)) continue;
       const entry = this.add({ ...each, asker: undefined });
       if (question.durable === undefined) closing.push(this.close(entry, "lost"));
       else this.startExpiry(entry);
@@ -273,18 +250,19 @@ export class Questions {
   /** Settles all questions but durable ones, because the application ends. */
   async stop(): Promise<void> {
     this.isStopped = true;
-    const open = [...this.entries.values()];
+    const open = [...this.open];
     for (const { cancelExpiry } of open) cancelExpiry?.();
     const ending = open.filter(({ question }) => question.durable === undefined);
     await Promise.all(ending.map((entry) => this.close(entry, "lost")));
     for (const entry of this.untold) this.tell(entry);
   }
 
-  private of(address: Address): Entry[] {
-    const key = keyOf(address.channel, address.session);
-    return [...this.entries.values()].filter(
-      (entry) => keyOf(entry.channel, entry.session) === key,
-    );
+  private of(address: Address): QuestionEntry[] {
+    return [...(this.sessions.find(address)?.questions?.values() ?? [])];
+  }
+
+  private entryOf(address: Address, id: string): QuestionEntry | undefined {
+    return this.sessions.find(address)?.questions?.get(id);
   }
 
   private assertPossible(to: Address): void {
@@ -293,16 +271,17 @@ export class Questions {
     const can = canUpdate(to.channel);
     if (can === undefined) throw channelsErrors.undeliverable(to.channel);
     if (!can) throw channelsErrors.unsupported(to.channel, "settle");
-    if (this.entries.size >= maxOpen)
-      throw channelsErrors.too_many_questions(maxOpen, "this process");
+    if (this.open.size >= maxOpen) throw channelsErrors.too_many_questions(maxOpen, "this process");
     if (this.of(to).length >= maxPerSession)
       throw channelsErrors.too_many_questions(maxPerSession, "this session");
   }
 
   /** A client may answer before `send` returns, so the question exists before that. */
-  private add(open: OpenQuestion & Pick<Entry, "asker">): Entry {
-    const entry: Entry = {
+  private add(open: OpenQuestion & Pick<QuestionEntry, "asker">): QuestionEntry {
+    const owner = this.sessions.open(open);
+    const entry: QuestionEntry = {
       ...open,
+      owner,
       startedAt: this.options.clock.monotonic(),
       busy: undefined,
       closing: undefined,
@@ -311,19 +290,21 @@ export class Questions {
       tell: undefined,
       cancelExpiry: undefined,
     };
-    this.entries.set(keyOf(entry.channel, entry.session, entry.id), entry);
-    this.counter.open = this.entries.size;
+    (owner.questions ??= new Map()).set(entry.id, entry);
+    this.open.add(entry);
+    this.counter.open = this.open.size;
     return entry;
   }
 
-  private remove(entry: Entry): void {
+  private remove(entry: QuestionEntry): void {
     entry.cancelExpiry?.();
-    this.entries.delete(keyOf(entry.channel, entry.session, entry.id));
-    this.counter.open = this.entries.size;
+    entry.owner.questions?.delete(entry.id);
+    this.open.delete(entry);
+    this.counter.open = this.open.size;
     if (!this.isOpen(entry)) this.options.cleared(entry);
   }
 
-  private async send(entry: Entry): Promise<void> {
+  private async send(entry: QuestionEntry): Promise<void> {
     const { channel, session, id, content, inReplyTo, question } = entry;
     const gate = createGate();
     entry.busy = gate.opened;
@@ -346,7 +327,7 @@ export class Questions {
     if (!entry.settled) this.startExpiry(entry);
   }
 
-  private startExpiry(entry: Entry): void {
+  private startExpiry(entry: QuestionEntry): void {
     const { expiresAt } = entry.question;
     if (expiresAt === undefined) return;
     const ms = Math.max(0, expiresAt - this.options.clock.now());
@@ -354,7 +335,7 @@ export class Questions {
   }
 
   /** Settles the question when the signal of the application aborts. */
-  private watch(entry: Entry, signal: AbortSignal | undefined): Release {
+  private watch(entry: QuestionEntry, signal: AbortSignal | undefined): Release {
     if (!signal) return () => undefined;
     const abort = (): void => {
       const code = codeOf(signal.reason);
@@ -369,17 +350,17 @@ export class Questions {
 
   private async answerLate(to: Address, id: string): Promise<AnswerResult> {
     const settled =
-      this.settled.get(keyOf(to.channel, to.session, id))?.settlement ??
+      this.sessions.find(to)?.settled?.get(id) ??
       (await this.options.findSettled(to, id).catch(() => undefined));
     return settled ? { status: "already", settled } : { status: "unknown" };
   }
 
   /** Settles a question without an answer. Never rejects: it repeats what the store refuses. */
-  private async close(entry: Entry, outcome: QuestionOutcome, by?: Sender): Promise<void> {
+  private async close(entry: QuestionEntry, outcome: QuestionOutcome, by?: Sender): Promise<void> {
     const isFirst = entry.closing === undefined;
     const closing = (entry.closing ??= { outcome, by });
     while (entry.busy) await entry.busy;
-    const isGone = this.entries.get(keyOf(entry.channel, entry.session, entry.id)) !== entry;
+    const isGone = !this.open.has(entry);
     if (isGone || entry.settled) return;
     const at = this.options.clock.now();
     const person = closing.by && { by: closing.by };
@@ -405,7 +386,10 @@ export class Questions {
    * @returns The settlement that counts: an earlier one, if the store has it.
    * @throws The error of the channel or store: the question is open again.
    */
-  private async settle(entry: Entry, given: QuestionSettlement): Promise<QuestionSettlement> {
+  private async settle(
+    entry: QuestionEntry,
+    given: QuestionSettlement,
+  ): Promise<QuestionSettlement> {
     const gate = createGate();
     entry.busy = gate.opened;
     let settlement = given;
@@ -430,7 +414,7 @@ export class Questions {
     return settlement;
   }
 
-  private async store(entry: Entry, settlement: QuestionSettlement): Promise<void> {
+  private async store(entry: QuestionEntry, settlement: QuestionSettlement): Promise<void> {
     const { channel, session, id, content, inReplyTo, question, asker } = entry;
     const isOfEarlierProcess = asker === undefined && entry.tell === undefined;
     const lost = isOfEarlierProcess ? lostTexts.restart : lostTexts.application;
@@ -443,14 +427,18 @@ export class Questions {
   }
 
   /** @returns The settlement in the history, if there is one. */
-  private findStored({ channel, session, id }: Entry): Promise<QuestionSettlement | undefined> {
+  private findStored({
+    channel,
+    session,
+    id,
+  }: QuestionEntry): Promise<QuestionSettlement | undefined> {
     return this.options.findSettled({ channel, session }, id);
   }
 
   /** Looks whether an answer was stored though the store failed. Never rejects. */
-  private async confirm(entry: Entry): Promise<void> {
+  private async confirm(entry: QuestionEntry): Promise<void> {
     while (entry.busy) await entry.busy;
-    const isGone = this.entries.get(keyOf(entry.channel, entry.session, entry.id)) !== entry;
+    const isGone = !this.open.has(entry);
     if (isGone || entry.settled || entry.closing || this.isStopped) return;
     const gate = createGate();
     entry.busy = gate.opened;
@@ -469,7 +457,7 @@ export class Questions {
     }
   }
 
-  private tellLater(entry: Entry, settlement: QuestionSettlement): void {
+  private tellLater(entry: QuestionEntry, settlement: QuestionSettlement): void {
     this.announce(entry, settlement);
     // The person who answered learns the outcome first.
     this.untold.add(entry);
@@ -478,12 +466,12 @@ export class Questions {
     else this.tell(entry);
   }
 
-  private remember(entry: Entry, settlement: QuestionSettlement): void {
-    const { channel, session, id } = entry;
-    this.settled.set(keyOf(channel, session, id), { channel, session, id, settlement });
+  private remember(entry: QuestionEntry, settlement: QuestionSettlement): void {
+    const { owner, id } = entry;
+    (owner.settled ??= new BoundedMap(maxSettled)).set(id, settlement);
   }
 
-  private announce(entry: Entry, { outcome, via, by }: QuestionSettlement): void {
+  private announce(entry: QuestionEntry, { outcome, via, by }: QuestionSettlement): void {
     const { channel, session, id } = entry;
     const ms = Math.max(0, this.options.clock.monotonic() - entry.startedAt);
     this.counter.settled(outcome, via, ms);
@@ -491,7 +479,7 @@ export class Questions {
     this.options.settled({ channel, session, id, outcome, via, ...person, ms: Math.round(ms) });
   }
 
-  private tell(entry: Entry): void {
+  private tell(entry: QuestionEntry): void {
     this.untold.delete(entry);
     const { settled, tell, question } = entry;
     if (!settled) return;

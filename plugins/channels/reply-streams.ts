@@ -12,6 +12,8 @@ import type {
   Receipt,
   StreamOptions,
 } from "./contract.ts";
+import type { Session, StreamWriter } from "./session.ts";
+import type { Sessions } from "./sessions.ts";
 
 /** Nine updates in any second leave room for the final update, which does not wait. */
 export const updateIntervalMs = 112;
@@ -57,10 +59,11 @@ const emptyReceipt: Receipt = { id: "", status: "undelivered", reason: "aborted"
 
 export class ReplyStreams {
   private readonly options: ReplyStreamOptions;
-  private readonly writers = new Set<ReplyWriter>();
+  private readonly sessions: Sessions;
 
-  constructor(options: ReplyStreamOptions) {
+  constructor(options: ReplyStreamOptions, sessions: Sessions) {
     this.options = options;
+    this.sessions = sessions;
   }
 
   /** A stream with wrong options has failed from the beginning: see its `end`. */
@@ -74,13 +77,15 @@ export class ReplyStreams {
       problem = error;
     }
     const { ended, failed } = this.options;
+    const streams =
+      problem === undefined ? (this.sessions.open(to).streams ??= new Set()) : new Set();
     const writer: ReplyWriter = new ReplyWriter(this.options, to, checked, {
       ended: (end) => ended(to, end),
       failed: (call, error) => failed(to, call, error),
       ...observer,
-      closed: () => void this.writers.delete(writer),
+      closed: () => void streams.delete(writer),
     });
-    this.writers.add(writer);
+    streams.add(writer);
     if (problem !== undefined) writer.fail("stream", problem);
     return writer.stream;
   }
@@ -101,19 +106,19 @@ export class ReplyStreams {
   }
 
   /** Aborts the streams of a session whose conversation is deleted. */
-  forget(to: Address): void {
-    for (const { stream } of this.of(to)) stream.abort(channelsErrors.stopped());
+  endStreams({ streams = new Set() }: Session): void {
+    for (const { stream } of [...streams]) stream.abort(channelsErrors.stopped());
   }
 
   /** Aborts all streams. Resolves when their text so far was sent, as far as possible. */
   async stop(): Promise<void> {
-    const all = [...this.writers];
+    const all = this.sessions.list().flatMap(({ streams }) => [...(streams ?? [])]);
     for (const { stream } of all) stream.abort(channelsErrors.not_running());
     await Promise.all(all.map((writer) => writer.settled()));
   }
 
-  private of({ channel, session }: Address): readonly ReplyWriter[] {
-    return [...this.writers].filter(({ to }) => to.session === session && to.channel === channel);
+  private of(to: Address): readonly StreamWriter[] {
+    return [...(this.sessions.find(to)?.streams ?? [])];
   }
 }
 
@@ -141,7 +146,7 @@ interface WriterOwner
 const pauseAbove = 65_536;
 
 /** State of one growing reply. */
-class ReplyWriter {
+class ReplyWriter implements StreamWriter {
   readonly stream: ReplyStream;
   readonly to: Address;
   /** Milliseconds without a client after which the stream aborts; undefined for never. */

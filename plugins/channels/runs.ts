@@ -26,11 +26,11 @@ import type {
   Sender,
 } from "./contract.ts";
 import { keepSuggestions } from "./suggestions.ts";
-import type { Asker, Questions } from "./questions.ts";
+import type { Questions } from "./questions.ts";
 import type { ReplyStreams } from "./reply-streams.ts";
 import type { Recorded } from "./traffic.ts";
 import type { ReportingCallbacks } from "./deduped-delivery.ts";
-import type { Slot } from "./session-queues.ts";
+import type { Asker, Slot } from "./session.ts";
 
 /** The application, and the facts about it that all messages need. */
 export interface ActiveApplication {
@@ -261,7 +261,7 @@ export class Run implements MessageCalls {
    */
   closeQuestions(by: Sender | undefined): Promise<unknown> | undefined {
     this.isClosing = true;
-    return this.options.questions.closeRun(this.asker, "stopped", by);
+    return this.options.questions.closeRun(this.message, this.asker, "stopped", by);
   }
 
   /** Asks the application to stop. Does nothing the second time. */
@@ -503,7 +503,8 @@ export class Run implements MessageCalls {
   /** The application needs no answer any more, so open questions are settled first. */
   private endAfterQuestions(): void {
     const outcome = this.failureCode === "application_ended" ? "lost" : "withdrawn";
-    const closing = this.hasAsked && this.options.questions.closeRun(this.asker, outcome);
+    const closing =
+      this.hasAsked && this.options.questions.closeRun(this.message, this.asker, outcome);
     if (closing) void closing.then(() => this.endIfDone());
     else this.endIfDone();
   }

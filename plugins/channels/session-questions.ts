@@ -1,11 +1,11 @@
 // Connects the questions of the channels with stores, nodes and the messages of their answers.
-import { keyOf } from "../../lib/util.ts";
 import type { Conversations, SessionOwnership } from "../conversations/index.ts";
 import { DurableAnswers } from "./durable-answers.ts";
 import { channelsErrors } from "./errors.ts";
 import { findTurn } from "./history.ts";
 import { Questions, type QuestionsOptions } from "./questions.ts";
 import type { Address, AnswerResult, Channels, OpenQuestion } from "./contract.ts";
+import type { Sessions } from "./sessions.ts";
 
 interface SessionQuestionsOptions extends Omit<QuestionsOptions, "answered" | "findSettled"> {
   readonly store: Conversations["questions"];
@@ -26,22 +26,25 @@ export class SessionQuestions {
   readonly questions: Questions;
   private readonly options: SessionQuestionsOptions;
   private readonly answers: DurableAnswers;
-  /** The questions of these sessions are being read. Key: the session, or empty for all. */
-  private readonly loading = new Map<string, Promise<void>>();
+  private readonly sessions: Sessions;
+  /** The questions of all sessions are being read. */
+  loading: Promise<void> | undefined;
   private isRunning = false;
 
-  constructor(options: SessionQuestionsOptions) {
+  constructor(options: SessionQuestionsOptions, sessions: Sessions) {
     const { log, after, deliver, history } = options;
     this.options = options;
-    this.answers = new DurableAnswers({ log, after, deliver });
-    this.questions = new Questions({
+    this.sessions = sessions;
+    this.answers = new DurableAnswers({ log, after, deliver }, sessions);
+    const questionsOptions: QuestionsOptions = {
       ...options,
       answered: (question) => this.answers.add(question),
       async findSettled(to, id) {
         const turn = await findTurn(history, to, (each) => each.id === id, maxPages);
         return turn?.question?.settled;
       },
-    });
+    };
+    this.questions = new Questions(questionsOptions, sessions);
   }
 
   /** @throws not_owner if another node has the session. */
@@ -53,13 +56,14 @@ export class SessionQuestions {
 
   /** Answers a question of a session that this node has. */
   readonly answer: Channels["answer"] = async (to, ...given): Promise<AnswerResult> => {
-    await (this.loading.get("") ?? this.loading.get(keyOf(to.channel, to.session)));
+    await (this.loading ?? this.sessions.find(to)?.loading);
     return this.questions.answer(to, ...given);
   };
 
   /** Lists the open questions of a session that this node has, oldest first. */
-  async openIn({ channel, session }: Address): Promise<readonly OpenQuestion[]> {
-    await (this.loading.get("") ?? this.loading.get(keyOf(channel, session)));
+  async openIn(address: Address): Promise<readonly OpenQuestion[]> {
+    await (this.loading ?? this.sessions.find(address)?.loading);
+    const { channel, session } = address;
     return this.questions.list({ channel, session });
   }
 
@@ -90,18 +94,6 @@ export class SessionQuestions {
     this.load({ channel: address.channel, session: address.session });
   }
 
-  /** Another node has the session: it settles the questions. */
-  lost(address: Address): void {
-    this.questions.forget(address, "lost");
-    this.answers.forget(address);
-  }
-
-  /** The conversation of the session is being deleted. */
-  deleted(address: Address): void {
-    this.questions.forget(address, "withdrawn");
-    this.answers.forget(address);
-  }
-
   /** Continues with the questions of an earlier process. */
   start(): void {
     this.isRunning = true;
@@ -126,13 +118,8 @@ export class SessionQuestions {
     if (!this.isRunning || !store) return;
     try {
       const stored = await store.list();
-      const sessions = new Map(
-        stored.map(({ channel, session }) => {
-          const address = { channel, session };
-          return [keyOf(address.channel, address.session), address];
-        }),
-      );
-      for (const address of sessions.values()) await ownership!.claim(address);
+      const sessions = new Set(stored.map((question) => this.sessions.open(question)));
+      for (const { channel, session } of sessions) await ownership!.claim({ channel, session });
     } catch (err) {
       log.debug({ err }, "the open questions of all nodes could not be read");
     }
@@ -141,11 +128,13 @@ export class SessionQuestions {
 
   private load(address?: Address): void {
     if (!this.options.store) return;
-    const key = address ? keyOf(address.channel, address.session) : "";
+    const place: { loading: Promise<void> | undefined } = address
+      ? this.sessions.open(address)
+      : this;
     const loaded = this.read(address).finally(() => {
-      if (this.loading.get(key) === loaded) this.loading.delete(key);
+      if (place.loading === loaded) place.loading = undefined;
     });
-    this.loading.set(key, loaded);
+    place.loading = loaded;
   }
 
   private async read(address: Address | undefined): Promise<void> {

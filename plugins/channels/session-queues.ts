@@ -1,75 +1,49 @@
 /** Runs tasks of one session in order, and tasks of different sessions in parallel. */
-
-/** Where a task runs. One object per session: it belongs to no single task. */
-export interface Slot {
-  /** Frees the place for the next task, while this one may continue. At most once. */
-  release(): void;
-  /** Forgets a task that has ended. At most once, after `release`. */
-  forget(task: Task): void;
-}
-
-interface Task {
-  /** Calls `release` and `forget` of the slot, now or later. Must not throw. */
-  start(slot: Slot): void;
-}
-
-/** Idle queues that are kept for reuse, because most sessions continue. */
-const maxIdleQueues = 1_024;
-
-interface SessionQueue<T extends Task> {
-  waiting: T[];
-  /** Tasks that have started and are not forgotten. */
-  readonly started: T[];
-  /** Started tasks that occupy a place. */
-  running: number;
-  /** True while `runNext` is on the stack; prevents re-entrant calls. */
-  isDraining: boolean;
-  readonly slot: Slot;
-}
-
-type Queues<T extends Task> = Map<string, SessionQueue<T>>;
-
-const isIdle = <T extends Task>({ started, waiting }: SessionQueue<T>): boolean =>
-  started.length === 0 && waiting.length === 0;
+import type { Session, SessionQueue, Slot, Task } from "./session.ts";
+import type { Sessions } from "./sessions.ts";
 
 export class SessionQueues<T extends Task> {
   private readonly width: () => number;
-  private readonly byChannel = new Map<string, Queues<T>>();
+  private readonly sessions: Sessions;
+  /** Channels that have had tasks. */
+  private readonly used = new Set<string>();
   /** Tasks of all sessions that have started and are not forgotten. */
   private count = 0;
   /** Calls of `drained` that wait. */
   private waiting: (() => void)[] = [];
 
   /** @param width - Returns how many tasks of one session may run in parallel. */
-  constructor(width: () => number) {
+  constructor(width: () => number, sessions: Sessions) {
     this.width = width;
+    this.sessions = sessions;
   }
 
   /** Starts `task` when its turn comes. */
   add(channel: string, session: string, task: T): void {
-    const queues = this.byChannel.get(channel) ?? new Map<string, SessionQueue<T>>();
-    this.byChannel.set(channel, queues);
-    const queue = queues.get(session) ?? this.open(queues, session);
+    const own = this.sessions.open({ channel, session });
+    const queue = this.queueOf(own) ?? this.createQueue();
+    own.queue = queue;
+    this.used.add(channel);
     queue.waiting.push(task);
     this.runNext(queue);
   }
 
   /** Lists the channels that have had tasks. */
   channels(): readonly string[] {
-    return [...this.byChannel.keys()];
+    return [...this.used];
   }
 
   /** True if tasks of this session (default: of any session of the channel) run or wait. */
   has(channel: string, session?: string): boolean {
-    if (session === undefined) return this.queuesOf(channel).some((queue) => !isIdle(queue));
-    const queue = this.find(channel, session);
-    return queue !== undefined && !isIdle(queue);
+    if (session !== undefined)
+      return this.sessions.find({ channel, session })?.hasMessages() === true;
+    return this.sessions.list(channel).some((each) => each.hasMessages());
   }
 
   /** Lists the sessions of the channel with tasks that run or wait. */
   busySessions(channel: string): readonly string[] {
-    const queues = [...(this.byChannel.get(channel) ?? [])];
-    return queues.flatMap(([name, queue]) => (isIdle(queue) ? [] : name));
+    const busy = this.sessions.list(channel).filter((each) => each.hasMessages());
+    return busy.map(({ session }) => session);
   }
 
   /** Returns the tasks of a session that have started and are not forgotten, oldest first. */
@@ -102,15 +76,19 @@ export class SessionQueues<T extends Task> {
   }
 
   private find(channel: string, session: string): SessionQueue<T> | undefined {
-    return this.byChannel.get(channel)?.get(session);
+    return this.queueOf(this.sessions.find({ channel, session }));
   }
 
   private queuesOf(channel?: string): readonly SessionQueue<T>[] {
-    const own = channel === undefined ? this.byChannel.values() : [this.byChannel.get(channel)];
-    return [...own].flatMap((queues) => [...(queues?.values() ?? [])]);
+    return this.sessions.list(channel).flatMap((session) => this.queueOf(session) ?? []);
   }
 
-  private open(queues: Queues<T>, name: string): SessionQueue<T> {
+  /** All tasks are of one kind. */
+  private queueOf(session: Session | undefined): SessionQueue<T> | undefined {
+    return session?.queue as SessionQueue<T> | undefined;
+  }
+
+  private createQueue(): SessionQueue<T> {
     const slot: Slot = {
       release: () => {
         queue.running -= 1;
@@ -120,15 +98,12 @@ export class SessionQueues<T extends Task> {
         queue.started.splice(queue.started.indexOf(task as T), 1);
         this.count -= 1;
         if (this.count === 0) for (const resolve of this.waiting.splice(0)) resolve();
-        if (isIdle(queue) && queues.size > maxIdleQueues && queues.get(name) === queue)
-          queues.delete(name);
       },
     };
     const queue: SessionQueue<T> = {
       ...{ waiting: [], started: [], running: 0, isDraining: false },
       slot,
     };
-    queues.set(name, queue);
     return queue;
   }
 

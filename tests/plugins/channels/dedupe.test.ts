@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { Dedupe } from "../../../plugins/channels/dedupe.ts";
 import type { InboundMessage } from "../../../plugins/channels/index.ts";
+import { Sessions } from "../../../plugins/channels/sessions.ts";
 
 const message = (id: string, changes: Partial<InboundMessage> = {}): InboundMessage => ({
   channel: "sample",
@@ -14,11 +15,13 @@ const message = (id: string, changes: Partial<InboundMessage> = {}): InboundMess
   hops: 0,
   ...changes,
 });
+const createDedupe = (clock = createStoppedClock()): Dedupe =>
+  new Dedupe(clock, new Sessions(clock));
 const inSession = (session: string, id: string): InboundMessage => message(id, { session });
 
 describe("Dedupe", () => {
   test("forgets the least recently used sessions beyond the total limit", () => {
-    const dedupe = new Dedupe(createStoppedClock());
+    const dedupe = createDedupe();
     for (let session = 0; session < 70; session += 1) {
       for (let id = 0; id < 1_000; id += 1) dedupe.remember(inSession(`${session}`, `${id}`));
     }
@@ -31,7 +34,7 @@ describe("Dedupe", () => {
     ["media", { media: [{ type: "image/png", url: "a" }] }],
     ["boundary between content and media", { content: "hell", media: [{ type: "o" }] }],
   ])("distinguishes messages by %s", (_, changes) => {
-    const dedupe = new Dedupe(createStoppedClock());
+    const dedupe = createDedupe();
     dedupe.remember(message("a"));
     const record = dedupe.find(message("a"))!;
     expect(dedupe.isSame(record, message("a", { at: 9, sender: { id: "b" }, hops: 1 }))).toBe(true);
@@ -39,7 +42,7 @@ describe("Dedupe", () => {
   });
 
   test("keeps a digest of every text, also of a short one", () => {
-    const dedupe = new Dedupe(createStoppedClock());
+    const dedupe = createDedupe();
     for (const content of ["", "yes", "x".repeat(42), "x".repeat(43)]) {
       const record = dedupe.remember(message("a", { content }));
       expect(record.digest).toMatch(/^[\w-]{43}$/);
@@ -49,7 +52,7 @@ describe("Dedupe", () => {
   });
 
   test("recognises a short text that an earlier version has stored", () => {
-    const dedupe = new Dedupe(createStoppedClock());
+    const dedupe = createDedupe();
     const { channel, session } = message("a");
     dedupe.restore({ channel, session }, [{ id: "a", digest: "yes", ageMs: 0 }], true);
     const record = dedupe.find(message("a"))!;
@@ -60,7 +63,7 @@ describe("Dedupe", () => {
   });
 
   test("distinguishes media by their bytes", () => {
-    const dedupe = new Dedupe(createStoppedClock());
+    const dedupe = createDedupe();
     const image = (byte: number): Partial<InboundMessage> => ({
       media: [{ type: "image/png", bytes: new Uint8Array([byte]) }],
     });
@@ -72,14 +75,14 @@ describe("Dedupe", () => {
 
   test("keeps the newest 1,024 ids of a session for ten minutes", () => {
     const clock = createStoppedClock();
-    const dedupe = new Dedupe(clock);
+    const dedupe = createDedupe(clock);
     for (let id = 0; id < 5_000; id += 1) dedupe.remember(inSession("long", `${id}`));
     expect(dedupe.find(inSession("long", `${5_000 - 1_024}`))).toBeDefined();
     expect(dedupe.find(inSession("long", "1000"))).toBeUndefined();
   });
 
   test("finds open, settled and stopped deliveries by id", () => {
-    const dedupe = new Dedupe(createStoppedClock());
+    const dedupe = createDedupe();
     const ids = Array.from({ length: 1_500 }, (_, n) => `${n}`);
     const records = ids.map((id) => dedupe.remember(message(id, { content: `content ${id}` })));
     const forgotten = dedupe.remember(message("rejected"));
@@ -104,7 +107,7 @@ describe("Dedupe", () => {
   });
 
   test("distinguishes open and settled ids of any characters", () => {
-    const dedupe = new Dedupe(createStoppedClock());
+    const dedupe = createDedupe();
     const ids = ["", "a", "\u0161", "\ud800", "\udc00", "\u00e9", "\ufffd", "x".repeat(256)];
     const records = ids.map((id) => dedupe.remember(message(id)));
     const find = () => ids.map((id) => dedupe.find(message(id)));
@@ -115,7 +118,7 @@ describe("Dedupe", () => {
   });
 
   test("ignores the outcome of a delivery that it has forgotten", () => {
-    const dedupe = new Dedupe(createStoppedClock());
+    const dedupe = createDedupe();
     const first = dedupe.remember(message("a"));
     dedupe.forget(message("a"), first);
     const second = dedupe.remember(message("a"));
@@ -128,7 +131,7 @@ describe("Dedupe", () => {
 
   test("keeps a session in use longer than idle sessions", () => {
     const clock = createStoppedClock();
-    const dedupe = new Dedupe(clock);
+    const dedupe = createDedupe(clock);
     for (let id = 0; id < 2_000; id += 1) dedupe.remember(inSession("idle", `${id}`));
     dedupe.remember(inSession("used", "first"));
     for (let session = 0; session < 100; session += 1) {

@@ -6,6 +6,7 @@ import { Deletions } from "../../../plugins/channels/deletions.ts";
 import { Dedupe } from "../../../plugins/channels/dedupe.ts";
 import { DedupedDelivery, settleAgain } from "../../../plugins/channels/deduped-delivery.ts";
 import { createIdGenerator } from "../../../plugins/channels/outbound.ts";
+import { Sessions } from "../../../plugins/channels/sessions.ts";
 import {
   application,
   channels,
@@ -196,7 +197,7 @@ describe("Deletions", () => {
       (bytes) => new Uint8Array(bytes).fill(255),
       () => now,
     );
-    const deletions = new Deletions(() => next.cut());
+    const deletions = new Deletions(() => next.cut(), new Sessions(createStoppedClock()));
     const old = Array.from({ length: 20 }, () => next());
     now = 1_000;
     deletions.add(address);
@@ -210,7 +211,8 @@ describe("Deletions", () => {
 
 describe("DedupedDelivery", () => {
   test("stores no id of a deleted message at a later attempt", async () => {
-    const dedupe = new Dedupe(createStoppedClock());
+    const clock = createStoppedClock();
+    const dedupe = new Dedupe(clock, new Sessions(clock));
     const { message } = createSampleChannel({ keeps: false });
     const one = message({ id: "a" });
     const stored: string[] = [];

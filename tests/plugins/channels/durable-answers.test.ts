@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { createStoppedClock } from "../../../kernel/testing.ts";
 import { DurableAnswers } from "../../../plugins/channels/durable-answers.ts";
 import type { OpenQuestion } from "../../../plugins/channels/index.ts";
+import { Sessions } from "../../../plugins/channels/sessions.ts";
 
 const question = (session: string): OpenQuestion => ({
   channel: "sample",
@@ -19,14 +21,17 @@ const question = (session: string): OpenQuestion => ({
 test("delivers the answers of two sessions whose questions share an id", () => {
   const delivered: string[] = [];
   const accept: (() => void)[] = [];
-  const answers = new DurableAnswers({
-    log: { info: () => undefined } as never,
-    after: () => () => undefined,
-    deliver(message, { accepted }) {
-      delivered.push(message.session);
-      accept.push(() => accepted("accepted"));
+  const answers = new DurableAnswers(
+    {
+      log: { info: () => undefined } as never,
+      after: () => () => undefined,
+      deliver(message, { accepted }) {
+        delivered.push(message.session);
+        accept.push(() => accepted("accepted"));
+      },
     },
-  });
+    new Sessions(createStoppedClock()),
+  );
   for (const session of ["a", "b", "a"]) answers.add(question(session));
   for (const run of accept) run();
   answers.deliverAll();

@@ -1,6 +1,7 @@
 // Tests the titles that the application sets.
 import { describe, expect, test } from "vitest";
-import { createCapturedLog } from "../../../kernel/testing.ts";
+import { createCapturedLog, createStoppedClock } from "../../../kernel/testing.ts";
+import { Sessions } from "../../../plugins/channels/sessions.ts";
 import { Titles } from "../../../plugins/channels/titles.ts";
 import type { ConversationSummary } from "../../../plugins/conversations/index.ts";
 
@@ -14,7 +15,10 @@ function createStore() {
     find: async () => (store.exists ? ({ id: "c1" } as ConversationSummary) : undefined),
     rename: async (...call: unknown[]) => void store.renamed.push(call),
   };
-  return { store, titles: new Titles(store, createCapturedLog().log) };
+  return {
+    store,
+    titles: new Titles(store, createCapturedLog().log, new Sessions(createStoppedClock())),
+  };
 }
 
 describe("Titles", () => {
