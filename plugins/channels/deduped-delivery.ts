@@ -22,14 +22,16 @@ export interface DedupeContext {
 
 type Status = Parameters<DeliveryCallbacks["accepted"]>[0];
 
-/** @returns Undefined without a store, and for a message whose conversation was deleted. */
+/** @returns Undefined without a store. Of a deleted message, the store learns only its id. */
 const store = (
   { taken }: DedupeContext,
   { channel, session, id }: InboundMessage,
   { digest, isDiscarded }: DeliveryRecord,
   stopped: boolean,
 ): Promise<void> | undefined =>
-  isDiscarded ? undefined : taken?.settle({ channel, session }, id, digest, { stopped });
+  isDiscarded
+    ? taken?.discard({ channel, session }, id)
+    : taken?.settle({ channel, session }, id, digest, { stopped });
 
 /**
  * Answers a repeated message that was accepted or stopped. If the store did not learn of it at the

@@ -116,8 +116,10 @@ export class Inbound {
       isStopped: stopped,
       run: () =>
         delivery.isStopped
-          ? this.rejectStopped(inboundMessage, deliveryCallbacks, isDeduplicated)
+          ? this.rejectStopped(inboundMessage, deliveryCallbacks, { isDeduplicated })
           : this.deliverNow(inboundMessage, deliveryCallbacks, isDeduplicated),
+      discard: () =>
+        this.rejectStopped(inboundMessage, deliveryCallbacks, { isDeduplicated, isDeleted: true }),
       reject: (error) => deliveryCallbacks.rejected(error),
     };
     if (this.knownIds) this.knownIds.deliver(delivery);
@@ -128,7 +130,10 @@ export class Inbound {
   private rejectStopped(
     inboundMessage: InboundMessage,
     deliveryCallbacks: DeliveryCallbacks,
-    isDeduplicated: boolean,
+    {
+      isDeduplicated,
+      isDeleted = false,
+    }: { readonly isDeduplicated: boolean; readonly isDeleted?: boolean },
   ): void {
     const { dedupe, dedupeContext } = this;
     const stopped = channelsErrors.stopped();
@@ -136,6 +141,7 @@ export class Inbound {
     const before = dedupe.find(inboundMessage);
     if (before) return this.deliverAgain(inboundMessage, before, deliveryCallbacks);
     const record = dedupe.remember(inboundMessage);
+    record.isDiscarded = isDeleted;
     new DedupedDelivery(dedupeContext, inboundMessage, record, deliveryCallbacks).rejected(stopped);
   }
 
@@ -150,6 +156,12 @@ export class Inbound {
     if (inboundMessage.hops > maxHops) return deliveryCallbacks.rejected(channelsErrors.loop());
     const before = isDeduplicated ? dedupe.find(inboundMessage) : undefined;
     if (before) return this.deliverAgain(inboundMessage, before, deliveryCallbacks);
+    try {
+      if (isDeduplicated && this.isDeleted(inboundMessage))
+        return deliveryCallbacks.rejected(channelsErrors.stopped());
+    } catch (error) {
+      return deliveryCallbacks.rejected(error);
+    }
     if (!this.current) {
       this.warnOfMissingApplication({ channel: inboundMessage.channel });
       return deliveryCallbacks.rejected(channelsErrors.no_application());
@@ -162,6 +174,10 @@ export class Inbound {
       new DedupedDelivery(this.dedupeContext, inboundMessage, record, deliveryCallbacks),
       isRepeated,
     );
+  }
+
+  private isDeleted({ channel, session, id }: InboundMessage): boolean {
+    return this.options.taken?.isDeleted?.({ channel, session }, id) === true;
   }
 
   start(): void {
@@ -256,7 +272,7 @@ export class Inbound {
    */
   forget(address: Address): Release {
     const { channel, session } = address;
-    const release = this.knownIds?.hold(address, channelsErrors.stopped);
+    const release = this.knownIds?.hold(address);
     this.dedupe.discardOpen(address);
     this.stopHere(address);
     for (const run of this.queues.started(channel, session)) run.reportEnd();

@@ -39,7 +39,7 @@ export class KnownIds {
   }
 
   /** Rejects the waiting messages of a session, and holds back later ones until the release. */
-  hold(address: Address, error: () => Error): Release {
+  hold(address: Address): Release {
     const session = this.sessions.open(address);
     const waiting = this.open(session);
     const { deliveries } = waiting;
@@ -47,7 +47,7 @@ export class KnownIds {
     waiting.isHeld = true;
     const all = deliveries.splice(0);
     deliveries.push(...all.filter(({ isMessage }) => !isMessage));
-    for (const delivery of all) if (delivery.isMessage) this.use(() => delivery.reject(error()));
+    for (const delivery of all) if (delivery.isMessage) this.use(() => delivery.discard());
     if (wasHeld) return () => undefined;
     return () => {
       if (!waiting.isHeld) return;
@@ -64,7 +64,9 @@ export class KnownIds {
   load(message: MessageKey): Promise<void> | undefined {
     const delivery = { message, isMessage: false, isDeduplicated: true };
     if (!this.mustWait(delivery)) return undefined;
-    return new Promise((run) => this.deliver({ ...delivery, run, reject: () => run() }));
+    return new Promise((run) =>
+      this.deliver({ ...delivery, run, discard: run, reject: () => run() }),
+    );
   }
 
   private mustWait(delivery: Pick<HeldDelivery, "message" | "isDeduplicated">): boolean {

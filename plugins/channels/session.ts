@@ -81,6 +81,8 @@ export interface HeldDelivery {
   /** A client has stopped the message. */
   isStopped?: boolean;
   run(): void;
+  /** Rejects it with its conversation, which is deleted. */
+  discard(): void;
   reject(error: unknown): void;
 }
 

@@ -287,6 +287,20 @@ export interface TakenIds {
     digest: string,
     options?: { readonly stopped?: boolean },
   ): Promise<void>;
+  /**
+   * Records that a message which is not stored belongs to a deleted conversation. For ten minutes a
+   * repeated one is known, of which the store keeps nothing else.
+   *
+   * @throws store_unavailable if it could not be stored.
+   */
+  discard(address: Address, id: string): Promise<void>;
+  /**
+   * True if the message was deleted with its conversation in the last ten minutes. Absent if
+   * `known` finds such messages, as stopped ones.
+   *
+   * @throws store_unavailable if that could not be read.
+   */
+  isDeleted?(address: Address, id: string): boolean;
 }
 
 /** Counters of a store since the start of the process. */

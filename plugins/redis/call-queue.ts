@@ -66,6 +66,7 @@ const digests = Object.fromEntries(
 const reads: ReadonlySet<string> = new Set([
   "leave",
   "known",
+  "ids",
   "questions",
   "summary",
   "owner",

@@ -83,6 +83,7 @@ export class RedisConversations implements OpenConversations {
     known: (address, id) => this.known(address, id),
     replies: (address, id) => findReplies(this, address, id),
     settle: (address, id, digest, options) => this.settle(address, id, digest, options),
+    discard: (address, id) => this.discard(address, id),
   };
   private readonly scope: StoreScope;
   private readonly settings: RedisSettings;
@@ -324,11 +325,18 @@ export class RedisConversations implements OpenConversations {
     { channel, session }: Address,
     id = "",
   ): Promise<Awaited<ReturnType<TakenIds["known"]>>> {
-    const { keys } = this.space.place(channel, session);
-    const reply = await this.link.run({ script: "known", keys, values: [id], repeats: true });
+    const { sk, keys } = this.space.place(channel, session);
+    const values = [id, this.space.deleted, this.space.deletedId(sk, id)];
+    const reply = await this.link.run({ script: "known", keys, values, repeats: true });
     const [now, isComplete, pairs] = reply as readonly [Reply, Reply, readonly Reply[]];
     const taken = toTakenIds(pairs, Number(now));
     return isComplete === 1 ? taken : { found: taken[0] };
+  }
+
+  private async discard({ channel, session }: Address, id: string): Promise<void> {
+    const { sk, keys } = this.space.place(channel, session);
+    const values = [this.settings.keepMs, this.space.deleted, this.space.deletedId(sk, id)];
+    await this.link.run({ script: "discard", keys, values, bytes: id.length, repeats: true });
   }
 
   private async settle(

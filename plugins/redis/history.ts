@@ -181,10 +181,16 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
     const { link, space, keepMs } = this.options;
     const { place, creation } = this.placeOf(id);
     const { sk, keys } = place;
-    const values = [creation, sk, node, keepMs, space.all, space.questions];
-    const fence = Number(await link.run({ script: "forget", keys, values, repeats: true }));
-    if (fence === 0) throw conversationsErrors.not_found();
-    return { sk, fence };
+    for (;;) {
+      const ids = (await link.run({ script: "ids", keys, values: [], repeats: true })) as Reply[];
+      const deleted = ids.map((each) => space.deletedId(sk, String(each)));
+      const own = [creation, sk, node, keepMs, space.all, space.questions];
+      const values = [...own, ids.length, space.deleted, ...deleted];
+      const fence = Number(await link.run({ script: "forget", keys, values, repeats: true }));
+      if (fence === 0) throw conversationsErrors.not_found();
+      // Otherwise, the session has got another id in the meantime.
+      if (fence > 0) return { sk, fence };
+    }
   }
 
   export(id: ConversationId, format: "json" | "markdown"): AsyncIterable<string> {

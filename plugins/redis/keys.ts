@@ -1,6 +1,6 @@
 // Names of keys and channels, and the keys derived from the secret that all nodes share.
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
-import { BoundedMap } from "../../lib/util.ts";
+import { BoundedMap, keyOf } from "../../lib/util.ts";
 
 /** Keys of one session, in the order that all session scripts expect, with its channel last. */
 type SessionKeys = readonly string[];
@@ -33,7 +33,10 @@ export class KeySpace {
   readonly index: string;
   /** Hash of open questions and undelivered answers. */
   readonly questions: string;
+  /** Sorted set of ids of deleted messages. */
+  readonly deleted: string;
   private readonly secret: string;
+  private readonly deletedKey: Buffer;
   private readonly places = new BoundedMap<string, SessionPlace>(maxPlaces);
 
   constructor(prefix: string, secret: string) {
@@ -45,6 +48,8 @@ export class KeySpace {
     this.tokens = `${this.base}t`;
     this.index = `${this.base}z`;
     this.questions = `${this.base}q`;
+    this.deleted = `${this.base}d`;
+    this.deletedKey = createHmac("sha256", secret).update("doorward deleted ids").digest();
     this.secret = secret;
   }
 
@@ -68,6 +73,11 @@ export class KeySpace {
   /** Proves that two nodes have the same secret, without revealing it. */
   fingerprint(): string {
     return this.derive("fingerprint").toString("base64url");
+  }
+
+  /** Identifies a deleted message without revealing its id. */
+  deletedId(sk: string, id: string): string {
+    return createHmac("sha256", this.deletedKey).update(keyOf(sk, id)).digest("base64url");
   }
 
   /** Identifies a token, the settings or the secret of a connection without revealing it. */

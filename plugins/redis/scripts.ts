@@ -1,5 +1,5 @@
 // The Lua scripts of the Redis form. Each one is one atomic step of the server.
-import { batch } from "./batch-script.ts";
+import { batch, takenMs } from "./batch-script.ts";
 import { common, sessionScripts } from "./session-scripts.ts";
 
 const claim = `${common}
@@ -32,12 +32,44 @@ return 1
 /** Ids that are read together; beyond them, the one of a message is looked up. */
 const maxKnown = 128;
 
+/** Ids of deleted messages that are kept, of all sessions. */
+const maxDeleted = 65_536;
+
+/*
+ * The sorted set of deleted ids has an HMAC of each, by the time of the deletion. `m` has in
+ * `dd` the time of the last deletion of its session: until ids of it expire, each id is looked up.
+ */
+const keepDeleted = `
+local function keepDeleted(m, name, first)
+  local time = now()
+  redis.call('HSET', m, 'dd', time)
+  for at = first, #ARGV do redis.call('ZADD', name, time, ARGV[at]) end
+  redis.call('ZREMRANGEBYSCORE', name, '-inf', time - ${takenMs})
+  redis.call('ZREMRANGEBYRANK', name, 0, -${maxDeleted + 1})
+  redis.call('PEXPIRE', name, ${takenMs})
+end
+`;
+
+/** ARGV: id, set of deleted ids, HMAC of the id. */
 const known = `${common}
-if redis.call('HLEN', KEYS[4]) <= ${maxKnown} then
-  return {now(), 1, redis.call('HGETALL', KEYS[4])}
+local time, deletedAt = now(), redis.call('HGET', KEYS[1], 'dd')
+local hasDeleted = deletedAt and tonumber(deletedAt) + ${takenMs} > time
+if not hasDeleted and redis.call('HLEN', KEYS[4]) <= ${maxKnown} then
+  return {time, 1, redis.call('HGETALL', KEYS[4])}
 end
 local value = redis.call('HGET', KEYS[4], ARGV[1])
-return {now(), 0, value and {ARGV[1], value} or {}}
+local at = hasDeleted and not value and redis.call('ZSCORE', ARGV[2], ARGV[3])
+if at then value = string.format('%d', at) .. 's:' end
+return {time, 0, value and {ARGV[1], value} or {}}
+`;
+
+const ids = "return redis.call('HKEYS', KEYS[4])";
+
+/** ARGV: milliseconds that a session is kept, set of deleted ids, HMAC of an id. */
+const discard = `${common}${keepDeleted}
+keepDeleted(KEYS[1], ARGV[2], 3)
+if redis.call('PTTL', KEYS[1]) < 0 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+return 1
 `;
 
 /** ARGV: creation id, title, field: `nm` of a person, `ti` of the application. */
@@ -54,14 +86,17 @@ return 1
 
 /**
  * ARGV: creation id, sk, this node, milliseconds that a session is kept, channel of all nodes, hash
- * of questions. The owner keeps the session with a new fence. Writes with the old one are rejected.
+ * of questions, number of ids of the session, set of deleted ids, HMACs of the ids. The owner keeps
+ * the session with a new fence. Writes with the old one are rejected.
  *
- * @returns The new fence; 0 if there is no such conversation.
+ * @returns The new fence; 0 if there is no such conversation; -1 if the session has other ids.
  */
-const forget = `${common}
+const forget = `${common}${keepDeleted}
 local m = KEYS[1]
 local v = redis.call('HMGET', m, 'c', 'ca', 'o', 'f', 'ad')
 if v[1] ~= ARGV[1] or not v[2] then return 0 end
+if redis.call('HLEN', KEYS[4]) ~= tonumber(ARGV[7]) then return -1 end
+local deletedAt = redis.call('HGET', m, 'dd')
 redis.call('DEL', m, KEYS[2], KEYS[3], KEYS[4], key(m, 'e'), key(m, 'a'))
 redis.call('ZREM', KEYS[6], ARGV[2])
 for _, field in ipairs(redis.call('HKEYS', ARGV[6])) do
@@ -71,6 +106,8 @@ for _, field in ipairs(redis.call('HKEYS', ARGV[6])) do
 end
 local former = tonumber(v[4] or '0')
 redis.call('HSET', m, 'o', v[3] or '', 'f', former + 1, 'd', former)
+if deletedAt then redis.call('HSET', m, 'dd', deletedAt) end
+if #ARGV > 8 then keepDeleted(m, ARGV[8], 9) end
 redis.call('PEXPIRE', m, ARGV[4])
 redis.call('SPUBLISH', KEYS[7], '{"t":"renewed"}\\n')
 redis.call('SPUBLISH', ARGV[5], '{"t":"forgotten","n":"' .. ARGV[3] .. '","k":"' .. ARGV[2]
@@ -195,6 +232,8 @@ export const scripts = {
   claim,
   release,
   known,
+  ids,
+  discard,
   rename,
   forget,
   summary,

@@ -138,6 +138,7 @@ class Log {
             const [own, id = ""] = key.split("\0");
             return own === session ? [{ id, ageMs: 0 }] : [];
           }),
+        discard: async () => undefined,
         settle: async ({ session }, id) => {
           if (!isAlive()) throw new DoorwardError("store_unavailable", "killed");
           taken.add(`${session}\0${id}`);

@@ -99,6 +99,8 @@ async function check(store: () => ConversationStore | undefined, plan: Plan): Pr
   if (deletion === null) expect(received).toEqual(expected);
   else expect(received).toEqual(all.filter((id) => received.includes(id)));
   expect(new Set(received).size).toBe(received.length);
+  // Also those of the deleted conversation are known.
+  if (store()) expect(received.filter((id) => accepted.has(id))).toEqual([]);
 }
 
 describe("a client that repeats its messages after restarts", () => {

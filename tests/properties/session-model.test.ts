@@ -115,6 +115,8 @@ class World {
         known: async ({ session }) => [...this.takenOf(session).values()],
         settle: async ({ session }, id, digest, { stopped = false } = {}) =>
           void this.takenOf(session).set(id, { id, digest, ageMs: 0, stopped }),
+        discard: async ({ session }, id) =>
+          void this.takenOf(session).set(id, { id, ageMs: 0, stopped: true }),
       },
       watchDeletions: (deleted) => void (this.deleted = deleted),
       find: async () => undefined,

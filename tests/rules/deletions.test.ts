@@ -10,6 +10,8 @@ const statements = /\bDELETE FROM\b|'(?:DEL|UNLINK|XTRIM|LTRIM|EXPIRE|PEXPIRE)'/
 const bySteadyClock = [
   // Retention: `Rows.expired` reads `aged`, which `SteadyClock` writes.
   "plugins/conversations/sqlite/rows.ts",
+  // Digests of ids, by the running time that `Rows` measures with a `SteadyClock`.
+  "plugins/conversations/sqlite/deleted-ids.ts",
   // `Upkeep` compares `agedAt` of `FileClock`. Leftovers must be old on both clocks.
   "plugins/media/folder-store.ts",
 ];

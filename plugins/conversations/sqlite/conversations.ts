@@ -53,6 +53,14 @@ export class SqliteConversations implements OpenConversations {
           else reject(error as Error);
         });
       }),
+    discard: (address, id) =>
+      new Promise((resolve, reject) => {
+        this.store.discard(address, id, (error) => {
+          if (error === undefined) resolve();
+          else reject(error as Error);
+        });
+      }),
+    isDeleted: (address, id) => this.store.isDeleted(address, id),
   };
   readonly questions: StoredQuestions = {
     list: async (address) => {

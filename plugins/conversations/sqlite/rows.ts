@@ -9,6 +9,7 @@ import type { StoredStream } from "../log/stream.ts";
 import type { TakenId } from "../contract.ts";
 import { payloadOf, toShortTitle, toTitle } from "../turn-frames.ts";
 import { writeEnds } from "./answers.ts";
+import { DeletedIds } from "./deleted-ids.ts";
 import type { Connection, Row } from "./driver.ts";
 import type { History } from "./history.ts";
 import {
@@ -64,6 +65,7 @@ export class Rows {
   /** Measures how long ids are known: only while Doorward runs, whatever the system clock says. */
   private readonly idClock: SteadyClock;
   readonly questions: QuestionIndex;
+  readonly deleted: DeletedIds;
   /** Conversations with entries. */
   count: number;
   /** Unix milliseconds of the first entry of the least recently used conversation, or 0. */
@@ -87,6 +89,8 @@ export class Rows {
     this.retentionClock = new SteadyClock(options.clock, Math.max(newest, saved) || undefined);
     const ids = getMeta(connection, "ids");
     this.idClock = new SteadyClock(options.clock, ids ? Number(ids) : undefined, 0);
+    const now = (): number => this.idClock.read();
+    this.deleted = new DeletedIds(connection, { random: options.random, now });
     this.count = 0;
     this.oldestAt = 0;
     this.completeSummaries();
@@ -315,11 +319,11 @@ export class Rows {
   }
 
   /** The latest messages that are stored and were not accepted, so that they have no age. */
-  private begunIds(conversation: number): readonly TakenId[] {
+  private begunIds(conversation: number, max = maxBegun): readonly TakenId[] {
     const rows = this.connection.all(
       "SELECT request FROM (SELECT request, kind, taken FROM entry " +
         `WHERE conversation = ? ORDER BY seq DESC LIMIT ${maxLooked}) ` +
-        `WHERE kind = ${kinds.user} AND taken IS NULL AND request IS NOT NULL LIMIT ${maxBegun}`,
+        `WHERE kind = ${kinds.user} AND taken IS NULL AND request IS NOT NULL LIMIT ${max}`,
       conversation,
     );
     return rows.map(({ request }) => ({ id: String(request), ageMs: 0, begun: true }));
@@ -524,6 +528,9 @@ export class Rows {
     for (const row of rows) {
       const id = Number(row.id);
       const { channel, session } = addressOf(row);
+      const ids = [...this.begunIds(id, maxLooked), ...this.takenIds(id, this.idClock.read())];
+      const names = ids.map((known) => known.id);
+      this.deleted.add({ channel, session }, names);
       const key = keyOf(channel, session);
       const live = this.lives.get(key);
       if (live) {

@@ -13,8 +13,11 @@ import { storeErrors } from "./errors.ts";
 
 /** Marks a file as a conversation store: the start of the product name in ASCII. */
 const applicationId = 0x446f6f72;
-/** Versions 1 to 4 are the development forms, which `import.ts` reads. 5 lacks `answer`. */
-export const version = 6;
+/**
+ * Versions 1 to 4 are the development forms, which `import.ts` reads. 5 lacks `answer`, and 6 what
+ * `additions` has for it.
+ */
+export const version = 7;
 
 const answerTable = `CREATE TABLE answer(
   conversation INTEGER NOT NULL,
@@ -22,6 +25,15 @@ const answerTable = `CREATE TABLE answer(
   value TEXT NOT NULL,
   PRIMARY KEY(conversation, request)
 ) WITHOUT ROWID;`;
+
+const deletedTable = `CREATE TABLE deleted(
+  id INTEGER PRIMARY KEY,
+  hash BLOB NOT NULL UNIQUE,
+  at INTEGER NOT NULL
+);`;
+
+/** Brings a file of this version to the next one. */
+const additions: Readonly<Record<number, string>> = { 5: answerTable, 6: deletedTable };
 
 /*
  * An append writes one row of `entry` and its key in `entry_seq`, both at the end of a few pages:
@@ -37,8 +49,8 @@ const answerTable = `CREATE TABLE answer(
  * `entry.id` is the order of writing and is never used twice. `turn` is the `seq` of the entry that
  * opened the turn; null for an entry that opens one. `taken`: when the application accepted the
  * message of a person; negative if its client stopped it. An entry without a `seq` is only that.
- * `removal`: deleted conversations with entries left. `meta` also has a row for each open question
- * and each undelivered answer, `question:CONVERSATION:MESSAGE`.
+ * `removal`: deleted conversations with entries left. `deleted`: see `deleted-ids.ts`. `meta` also
+ * has a row for each open question and each undelivered answer, `question:CONVERSATION:MESSAGE`.
  */
 export const tables = `
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -88,6 +100,7 @@ CREATE TABLE growing(
   PRIMARY KEY(conversation, message)
 ) WITHOUT ROWID;
 ${answerTable}
+${deletedTable}
 CREATE TABLE removal(conversation INTEGER PRIMARY KEY);
 CREATE VIEW entry_text(id, text) AS
   SELECT id, CASE WHEN json_valid(CAST(frame AS TEXT))
@@ -196,10 +209,17 @@ export function createTables(connection: Connection): void {
   );
 }
 
-/** Brings a file of version 5 to this one. If its tables are not its own, it stays as it is. */
-function addAnswers(driver: DatabaseClass, connection: Connection, path: string): void {
+interface Addition {
+  readonly path: string;
+  /** The version of the file. */
+  readonly found: number;
+}
+
+/** Adds the tables of later versions. A file of another program stays as it is. */
+function addTables(driver: DatabaseClass, connection: Connection, { path, found }: Addition): void {
   connection.transaction(() => {
-    connection.exec(`${answerTable} PRAGMA user_version = ${version}`);
+    for (let from = found; from < version; from += 1) connection.exec(additions[from]!);
+    connection.exec(`PRAGMA user_version = ${version}`);
     assertOwnTables(driver, connection, path);
   });
 }
@@ -244,7 +264,7 @@ export function openDatabase(
       connection.exec("PRAGMA trusted_schema = OFF; PRAGMA busy_timeout = 2000");
       const found = exists ? versionOf(connection, path) : 0;
       if (found === 0) createTables(connection);
-      else if (found === version - 1) addAnswers(driver, connection, path);
+      else if (found in additions) addTables(driver, connection, { path, found });
       else if (found < version) connection = upgrade(connection, found);
       assertOwnTables(driver, connection, path);
       configure(connection);

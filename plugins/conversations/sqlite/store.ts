@@ -9,6 +9,7 @@ import type { Address, StoredEnd, StoredQuestion } from "../contract.ts";
 import type { CommitMetrics } from "../commit-metrics.ts";
 import type { StoredStream, StreamPositions } from "../log/stream.ts";
 import type { StoreHealth, TakenId } from "../contract.ts";
+import { deletedMs } from "./deleted-ids.ts";
 import { codes, resultCode, type Connection } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { History } from "./history.ts";
@@ -65,7 +66,7 @@ export class SqliteStore {
   /** The messages of persons that wait, whose rows may record their acceptance, too. */
   private readonly waitingTurns = new Map<string, { taken: Taken | undefined }>();
   private readonly writer: Writer;
-  private readonly timers: { tidy?: unknown; growth?: unknown } = {};
+  private readonly timers: { tidy?: unknown; growth?: unknown; expiry?: unknown } = {};
   private savedAt = -Infinity;
   private isOverfull = false;
   private isCatchingUp = false;
@@ -87,6 +88,7 @@ export class SqliteStore {
       failed: (error) => this.fail(error),
     });
     if (this.upkeep.hasWork()) this.scheduleTidy(tidyMs);
+    if (this.rows.deleted.isKeeping()) this.scheduleExpiry();
   }
 
   get metrics(): CommitMetrics {
@@ -226,6 +228,18 @@ export class SqliteStore {
     return this.reading(() => this.rows.knownIds(address));
   }
 
+  /** Records that a message which is not stored belongs to a deleted conversation. */
+  discard(address: Address, id: string, done: Outcome): void {
+    const run = (): void => this.rows.deleted.add(address, [id]);
+    this.add({ live: this.live(address), bytes: id.length, run, done });
+    this.scheduleExpiry();
+  }
+
+  /** True if the message was deleted with its conversation in the last ten minutes of running. */
+  isDeleted(address: Address, id: string): boolean {
+    return this.reading(() => this.rows.deleted.has(address, id));
+  }
+
   /** True if one of the newest 2,048 entries is the message of a client with this id. */
   hasTurn(address: Address, request: string): boolean {
     this.writeSession(address);
@@ -274,6 +288,7 @@ export class SqliteStore {
    */
   async forget(id: string, hidden: () => void): Promise<void> {
     await this.exclusively(() => this.rows.hide([this.history.requireRow(id)]), hidden);
+    this.scheduleExpiry();
     await this.removeHidden();
     await this.exclusively(() => undefined);
     if (this.connection.number("PRAGMA wal_checkpoint(TRUNCATE)") === 0) return;
@@ -306,6 +321,7 @@ export class SqliteStore {
         const expired = this.rows.expired(limits, skip);
         const unused = expired.filter((row) => !isLive(addressOf(row)));
         this.rows.hide(unused);
+        this.scheduleExpiry();
         return { found: expired, idle: unused };
       });
       if (found.length === 0) break;
@@ -452,6 +468,16 @@ export class SqliteStore {
   private scheduleTidy(ms: number): void {
     if (this.state.isClosed) return;
     this.timers.tidy ??= this.after(ms, () => this.tidy());
+  }
+
+  /** Removes ids of deleted messages in time, also if nothing else happens. */
+  private scheduleExpiry(): void {
+    this.timers.expiry ??= this.after(deletedMs, () => {
+      delete this.timers.expiry;
+      if (this.state.isClosed) return;
+      this.attempt(() => this.rows.deleted.expire());
+      if (this.reading(() => this.rows.deleted.isKeeping())) this.scheduleExpiry();
+    });
   }
 
   private tidy(): void {

@@ -25,7 +25,11 @@ const codeOf = ({ code }: { code: string }): string => code;
 function createStore() {
   let listener: DeletionListener | undefined;
   const service = {
-    taken: { known: async () => [], settle: async () => undefined },
+    taken: {
+      known: async () => [],
+      settle: async () => undefined,
+      discard: async () => undefined,
+    },
     watchDeletions: (given: DeletionListener) => void (listener = given),
   } as unknown as Conversations;
   const plugin: Plugin<{ offers: { conversations: Conversations } }> = {
@@ -223,6 +227,7 @@ describe("DedupedDelivery", () => {
         stored.push(id);
         return Promise.reject(unavailable);
       },
+      discard: async () => undefined,
     };
     const context = {
       dedupe,

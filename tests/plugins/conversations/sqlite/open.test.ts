@@ -118,12 +118,15 @@ describe("openSqliteStorage", () => {
     });
   });
 
-  test("adds the table of answers to a file of version 5", async () => {
+  test.each([
+    [5, "DROP TABLE answer; DROP TABLE deleted"],
+    [6, "DROP TABLE deleted"],
+  ])("adds the tables of later versions to a file of version %i", async (old, drop) => {
     const path = createFolder();
     const first = await openStore({ folder: path });
     const id = await begin(first, entry("user", "u1", "hello"));
     await first.end();
-    edit(join(path, name), "DROP TABLE answer; PRAGMA user_version = 5");
+    edit(join(path, name), `${drop}; PRAGMA user_version = ${old}`);
     const second = await openStore({ folder: path });
     second.noteEnd(address, "u1", { outcome: "completed", answerMs: 7 });
     expect(second.history.read(id).items[0]).toMatchObject({ content: "hello" });
@@ -131,6 +134,7 @@ describe("openSqliteStorage", () => {
     const connection = new Connection(driver, join(path, name));
     const value = '{"outcome":"completed","answerMs":7}';
     expect(connection.all("SELECT request, value FROM answer")).toEqual([{ request: "u1", value }]);
+    expect(connection.number("SELECT count(*) FROM deleted")).toBe(0);
     expect(connection.number("PRAGMA user_version")).toBe(version);
     connection.close();
   });
