@@ -125,4 +125,11 @@ async function exportOne(context: CommandContext, id: string): Promise<number> {
 }
 
 const forget = (context: CommandContext, id: string): Promise<number> =>
-  askAndPrint(context, ["DELETE", `conversations/${id}`], () => context.say("deleted\n"));
+  askAndPrint<{ readonly status: string }>(
+    context,
+    ["DELETE", `conversations/${id}`],
+    ({ status }) =>
+      context.say(
+        status === "removing" ? "deleted, and being removed from the disk\n" : "deleted\n",
+      ),
+  );

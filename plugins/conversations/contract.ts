@@ -169,6 +169,8 @@ export interface StoreHealth {
   readonly oldestAt?: number;
   /** Bytes that wait to be stored. */
   readonly waitingBytes: number;
+  /** Deleted conversations of which something is left on the disk; absent if there are none. */
+  readonly removing?: number;
   /** The nodes that share the store, of the Redis form. */
   readonly nodes?: readonly NodeView[];
   /** False if `search` rejects with `not_supported`. */
@@ -211,7 +213,8 @@ export interface ConversationHistory {
     },
   ): Promise<Page<Turn>>;
   /**
-   * Searches the text of both sides. Text that the index cannot parse is searched as plain words.
+   * Searches the text of both sides. Text that the index cannot parse is searched as plain words,
+   * and so is the beginning of a word with fewer than three letters, such as `wo*`.
    *
    * @param text - At most 200 characters.
    * @param options.limit - 1 to 100. @defaultValue `20`

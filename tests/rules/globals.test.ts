@@ -31,7 +31,7 @@ const kit =
 const http = "plugins/http/(connection-limits|responses|listeners|server)";
 const plugins =
   "(plugins/(program/process|channels/(answer-stop|handed-calls|inbound|questions)|" +
-  "conversations/sqlite/(store|writer)|redis/(call-queue|inspect)|protocols/files|" +
+  "conversations/sqlite/(steps|store|writer)|redis/(call-queue|inspect)|protocols/files|" +
   "pico-server/(drain|shutdown|connection/(frame-turns|web-socket)))|" +
   "lib/(pico-link/connect|running-time))";
 const realTime = new RegExp(`^(${agents}|${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);

@@ -204,6 +204,11 @@ export class MemorySessionLog implements SessionLog {
     return { written, plain, acknowledged, resumes };
   }
 
+  /** True while a client has subscribed to the session. */
+  hasSubscribers(session: string): boolean {
+    return (this.streams.get(session)?.subscribers.size ?? 0) > 0;
+  }
+
   /** How many sessions have a stream. */
   streamCount(): number {
     return this.streams.size;

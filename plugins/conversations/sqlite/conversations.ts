@@ -23,6 +23,7 @@ import type {
   Turn,
 } from "../contract.ts";
 import { SqliteSessionLog } from "./session-log.ts";
+import { inTurns, type Steps } from "./steps.ts";
 import type { SqliteStore } from "./store.ts";
 
 type Scope = Pick<StoreScope, "clock" | "log" | "random" | "after" | "forgotten" | "limits">;
@@ -33,8 +34,9 @@ const unlimitedDays = 36_500;
 /** Milliseconds from the start to the first deletion of old conversations, and between two. */
 const firstRetentionMs = 60_000;
 const retentionIntervalMs = 3_600_000;
-/** Between two deletions because the store is too large. */
+/** Between two deletions because the store is too large, also while messages are rejected. */
 const overfullIntervalMs = 10_000;
+const rejectedIntervalMs = 1_000;
 
 interface ChannelLog {
   readonly log: SqliteSessionLog;
@@ -128,7 +130,7 @@ export class SqliteConversations implements OpenConversations {
 
   async list(options?: Parameters<Conversations["list"]>[0]): Promise<Page<ConversationSummary>> {
     await this.store.settled();
-    return this.store.reading(() => this.store.history.list(options));
+    return this.inSteps(this.store.history.listing(options));
   }
 
   async find(address: Address): Promise<ConversationSummary | undefined> {
@@ -148,10 +150,8 @@ export class SqliteConversations implements OpenConversations {
 
   async search(text: string, options?: { readonly limit?: number }): Promise<readonly SearchHit[]> {
     await this.store.settled();
-    return this.store.reading(() => {
-      this.store.completeIndex();
-      return this.store.history.search(text, options);
-    });
+    this.store.reading(() => this.store.completeIndex());
+    return this.inSteps(this.store.history.searching(text, options));
   }
 
   rename(id: string, title: string, { by }: RenameOptions = {}): Promise<void> {
@@ -168,11 +168,9 @@ export class SqliteConversations implements OpenConversations {
 
   async forget(id: string): Promise<void> {
     const { channel, session } = await this.get(id);
-    const { log, listeners } = this.channel(channel);
     const ended = this.deleting({ channel, session });
     const forgotten = this.store.forget(id, () => {
-      log.renew(session);
-      listeners.renewed(session);
+      this.renew({ channel, session });
       this.scope.forgotten(1);
     });
     await forgotten.finally(ended);
@@ -181,8 +179,14 @@ export class SqliteConversations implements OpenConversations {
   /** Deletes the conversations that are too old or do not fit, except those in use. */
   async retain(): Promise<number> {
     this.retainedAt = this.scope.clock.monotonic();
-    this.retention ??= this.store.retain(this.scope.limits(), ({ channel, session }) =>
-      this.channel(channel).log.isLive(session),
+    this.retention ??= this.store.retain(
+      this.scope.limits(),
+      ({ channel, session }) => this.channel(channel).log.isLive(session),
+      {
+        hasClient: ({ channel, session }) => this.channel(channel).log.hasClient(session),
+        ending: (address) => this.deleting(address),
+        renew: (address) => this.renew(address),
+      },
     );
     try {
       const count = await this.retention;
@@ -193,10 +197,24 @@ export class SqliteConversations implements OpenConversations {
     }
   }
 
-  /** The store is larger than its limit by a tenth. */
-  overfull(): void {
-    if (this.scope.clock.monotonic() - this.retainedAt > overfullIntervalMs)
-      void this.retainQuietly();
+  /**
+   * The store is larger than its limit by a tenth.
+   *
+   * @param isRejected - A message was rejected because of that.
+   */
+  overfull(isRejected = false): void {
+    const pause = isRejected ? rejectedIntervalMs : overfullIntervalMs;
+    if (this.scope.clock.monotonic() - this.retainedAt > pause) void this.retainQuietly();
+  }
+
+  private inSteps<T>(steps: Steps<T>): Promise<T> {
+    return inTurns((run) => this.store.reading(run), steps);
+  }
+
+  private renew({ channel, session }: Address): void {
+    const { log, listeners } = this.channel(channel);
+    log.renew(session);
+    listeners.renewed(session);
   }
 
   /** Stores everything and closes the store. */

@@ -14,6 +14,7 @@ import { readEnd } from "./answers.ts";
 import { resultCode, type Connection, type Row } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { kinds } from "./schema.ts";
+import { complete, type Steps } from "./steps.ts";
 
 type Options<K extends "list" | "read" | "search"> = NonNullable<
   Parameters<ConversationHistory[K]>[K extends "list" ? 0 : 1]
@@ -31,6 +32,25 @@ const maxPageLength = 4 * 1024 * 1024;
 const maxChunk = 64;
 /** Turns that are searched for a text: first few, because most conversations end with one. */
 const previewTurns = [2, 8];
+
+/** Rows with their turns, and titles, that are read in one step: 2 to 6 ms. */
+const rowsPerStep = 20;
+const titlesPerStep = 5_000;
+
+/** The beginning of a word, and what stands between it and its star. */
+const beginning =
+  /(?<![\p{L}\p{N}\p{M}\p{Co}])([\p{L}\p{N}\p{M}\p{Co}]+)([^\p{L}\p{N}\p{M}\p{Co}*]*)\*/gu;
+/** Scripts whose words are short. */
+const dense = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
+
+/**
+ * A beginning of one or two letters is searched as a word: FTS5 would read the places of each word
+ * that begins so, which takes seconds.
+ */
+const withoutShortBeginnings = (text: string): string =>
+  text.replace(beginning, (all, word: string, between: string) =>
+    [...word].length < 3 && !dense.test(word) ? `${word}${between}` : all,
+  );
 
 const clamp = (value: number, max: number): number =>
   Math.min(max, Math.max(1, Math.floor(value) || 1));
@@ -69,21 +89,45 @@ export class History {
     this.prepare = prepare;
   }
 
-  list({ before, limit = 50, query }: Options<"list"> = {}): Page<ConversationSummary> {
+  list(options?: Options<"list">): Page<ConversationSummary> {
+    return complete(this.listing(options));
+  }
+
+  /** Lists conversations. Other work may pass at each step. */
+  *listing({ before, limit = 50, query }: Options<"list"> = {}): Steps<Page<ConversationSummary>> {
     this.prepare();
     const last = before === undefined ? Number.MAX_SAFE_INTEGER : numberOf(before, /^(\d{1,15})$/);
     const size = clamp(limit, 200);
     const text = query?.slice(0, maxTitle).toLowerCase() || null;
-    const rows = this.connection.all(
-      "SELECT * FROM conversation WHERE last < ?1 AND last > 0 " +
-        `${text === null ? "AND ?2 IS NULL" : "AND instr(folded, ?2) > 0"} ` +
-        "ORDER BY last DESC LIMIT ?3",
-      last,
-      text,
-      size + 1,
-    );
-    const items = rows.slice(0, size).map((row) => ({ ...toSummary(row), ...this.previewOf(row) }));
+    const rows = text === null ? this.latest(last, size + 1) : yield* this.titled(text, last, size);
+    const items: ConversationSummary[] = [];
+    for (const [at, row] of rows.slice(0, size).entries()) {
+      if (at % rowsPerStep === rowsPerStep - 1) yield;
+      items.push({ ...toSummary(row), ...this.previewOf(row) });
+    }
     return rows.length > size ? { items, before: String(rows[size - 1]!.last) } : { items };
+  }
+
+  private latest(before: number, limit: number): Row[] {
+    const sql = "SELECT * FROM conversation WHERE last < ? AND last > 0 ORDER BY last DESC LIMIT ?";
+    return this.connection.all(sql, before, limit);
+  }
+
+  /** Looks for a text in titles, a slice of the conversations in each step. */
+  private *titled(text: string, before: number, size: number): Steps<Row[]> {
+    const end =
+      "SELECT last FROM conversation WHERE last < ? AND last > 0 ORDER BY last DESC " +
+      `LIMIT 1 OFFSET ${titlesPerStep - 1}`;
+    const sql =
+      "SELECT * FROM conversation WHERE last < ? AND last >= ? AND instr(folded, ?) > 0 " +
+      "ORDER BY last DESC LIMIT ?";
+    const rows: Row[] = [];
+    for (let at = before; at > 1 && rows.length <= size; yield) {
+      const from = this.connection.number(end, at) || 1;
+      rows.push(...this.connection.all(sql, at, from, text, size + 1 - rows.length));
+      at = from;
+    }
+    return rows;
   }
 
   find({ channel, session }: Address): ConversationSummary | undefined {
@@ -117,11 +161,19 @@ export class History {
   }
 
   /** @returns The latest hits first: an order by relevance would read every match. */
-  search(text: string, { limit = 20 }: Options<"search"> = {}): readonly SearchHit[] {
+  search(text: string, options?: Options<"search">): readonly SearchHit[] {
+    return complete(this.searching(text, options));
+  }
+
+  /** Searches. Other work may pass at each step. */
+  *searching(text: string, { limit = 20 }: Options<"search"> = {}): Steps<readonly SearchHit[]> {
     this.prepare();
-    return this.matches(text.slice(0, maxTitle), clamp(limit, 100)).flatMap((row) =>
-      this.hitOf(row),
-    );
+    const hits: SearchHit[] = [];
+    for (const [at, row] of this.matches(text.slice(0, maxTitle), clamp(limit, 100)).entries()) {
+      if (at % rowsPerStep === rowsPerStep - 1) yield;
+      hits.push(...this.hitOf(row));
+    }
+    return hits;
   }
 
   /** Sets the title; an empty one restores the one made of the first words. */
@@ -232,7 +284,7 @@ export class History {
     const sql =
       `SELECT rowid AS id, snippet(words, 0, '${mark}', '', '', ${excerptWords}) AS excerpt ` +
       "FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?";
-    const clean = text.replaceAll("\0", " ").trim();
+    const clean = withoutShortBeginnings(text.replaceAll("\0", " ")).trim();
     if (clean === "") return [];
     try {
       return this.connection.all(sql, clean, limit);

@@ -4,6 +4,7 @@
  * @module
  */
 import { writeFileSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { codeOf, type DoorwardError } from "../../../kernel/index.ts";
 import {
@@ -63,9 +64,16 @@ export async function openSqliteStore(options: OpenSqliteOptions): Promise<Opene
   const path = resolve(options.path);
   const driver = options.driver ?? loadDriver();
   if (!driver) throw storeErrors.STORE_DRIVER_MISSING(process.versions);
+  // Before the lock, which creates the file.
+  const wasEmpty = await stat(path).then(
+    ({ size }) => size === 0,
+    () => false, // the lock says why
+  );
   const lock = await lockStore(path, lockWaitMs);
   let connection: Connection | undefined;
   try {
+    const emptied = "the file of the conversations was empty at the start, so a new one was made";
+    if (wasEmpty) log.warn({ path }, emptied);
     const exposed = await restrictSecretFile(path);
     if (exposed !== undefined) log.warn({ path }, exposed);
     const boot = options.boot ?? (await readBootId(clock.now()));
@@ -79,7 +87,7 @@ export async function openSqliteStore(options: OpenSqliteOptions): Promise<Opene
       const renewed = recover(opened, { path, boot, durability, random });
       const text = "conversations continue in new streams, because the end of some may be lost";
       if (renewed > 0) log.warn({ path, streams: renewed }, text);
-      return new SqliteStore(opened, { ...options, path, durability });
+      return new SqliteStore(opened, { ...options, path, durability, wasEmpty });
     });
     return { store, release: () => lock.release() };
   } catch (error) {
@@ -108,7 +116,7 @@ export async function openSqlite(
     random,
     changed: scope.changed,
     limits: () => scope.limits(),
-    overfull: () => conversations?.overfull(),
+    overfull: (isRejected) => conversations?.overfull(isRejected),
   });
   return (conversations = new SqliteConversations(store, scope, release));
 }

@@ -124,6 +124,10 @@ export const kindsByType: Readonly<Record<string, number>> = {
 };
 
 const header = "SQLite format 3\0";
+/** Sizes of the first part of a database, and of the parts of its log (https://sqlite.org/fileformat2.html). */
+const headerBytes = 100;
+const logHeaderBytes = 32;
+const frameHeaderBytes = 24;
 const broken = storeErrors.STORE_BROKEN;
 
 /** @returns The size of the store, or of a file next to it; undefined if there is no file. */
@@ -149,17 +153,73 @@ function sizeOfFile(store: string, suffix = ""): number | undefined {
  */
 export function assertStoreFile(path: string): boolean {
   const size = sizeOfFile(path);
-  for (const suffix of ["-wal", "-shm"]) sizeOfFile(path, suffix);
+  const [inLog = 0] = ["-wal", "-shm"].map((suffix) => sizeOfFile(path, suffix));
+  // SQLite would delete the log.
+  if (size === 0 && inLog > 0) throw broken(path, "it is empty, and its log has messages");
   if (size === undefined || size === 0) return false;
-  const start = Buffer.alloc(header.length);
+  const start = Buffer.alloc(headerBytes);
   const file = openSync(path, "r");
   try {
     readSync(file, start, 0, start.length, 0);
   } finally {
     closeSync(file);
   }
-  if (start.toString("latin1") !== header) throw broken(path, "it is not a SQLite database");
+  if (start.toString("latin1", 0, header.length) !== header)
+    throw broken(path, "it is not a SQLite database");
+  assertWhole(path, start, size);
   return true;
+}
+
+/** @returns The pages that the log of a database has, and the pages of the database with them. */
+function readLog(path: string): { readonly found: ReadonlySet<number>; readonly pages: number } {
+  const found = new Set<number>();
+  let pages = 0;
+  const log = `${path}-wal`;
+  const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
+  if (size < logHeaderBytes) return { found, pages };
+  const file = openSync(log, "r");
+  try {
+    const start = Buffer.alloc(logHeaderBytes);
+    readSync(file, start, 0, logHeaderBytes, 0);
+    const step = frameHeaderBytes + start.readUInt32BE(8);
+    const frame = Buffer.alloc(frameHeaderBytes);
+    for (let at = logHeaderBytes; at + step <= size; at += step) {
+      readSync(file, frame, 0, frameHeaderBytes, at);
+      // Older frames follow the newest one: they have other salts.
+      if (frame.compare(start, 16, 24, 8, 16) !== 0) break;
+      found.add(frame.readUInt32BE(0));
+      pages = frame.readUInt32BE(4) || pages;
+    }
+  } finally {
+    closeSync(file);
+  }
+  return { found, pages };
+}
+
+/** A copy that was cut off opens without an error until a missing page is read. */
+function assertWhole(path: string, start: Buffer, size: number): void {
+  const pageSize = start.readUInt16BE(16) === 1 ? 65_536 : start.readUInt16BE(16);
+  const log = readLog(path);
+  const isCounted = start.readUInt32BE(24) === start.readUInt32BE(92);
+  const pages = log.pages || (isCounted ? start.readUInt32BE(28) : 0);
+  for (let page = Math.floor(size / pageSize) + 1; page <= pages; page++)
+    if (!log.found.has(page))
+      throw broken(path, `${pages * pageSize} bytes are expected and the file is shorter`);
+}
+
+/** Reads what a start reads, so that nothing is written to a file that is damaged there. */
+function assertReadable(connection: Connection): void {
+  for (const sql of [
+    "SELECT sum(last + aged + length(title)) FROM conversation",
+    "SELECT count(*) FROM conversation WHERE last > 0",
+    "SELECT max(id) FROM entry",
+    "SELECT max(seq) FROM entry WHERE conversation = (SELECT max(id) FROM conversation)",
+    "SELECT sum(length(value)) FROM meta",
+    "SELECT count(*) FROM growing",
+    "SELECT count(*) FROM removal",
+    "SELECT count(*) FROM words WHERE words MATCH 'x' AND rowid < 0",
+  ])
+    connection.get(sql);
 }
 
 /** The tables inside `words` belong to FTS5, whose versions may describe them differently. */
@@ -178,14 +238,6 @@ function assertOwnTables(driver: DatabaseClass, connection: Connection, path: st
   const isOwn = shapeOf(empty) === shapeOf(connection);
   empty.close();
   if (!isOwn) throw broken(path, "its tables were changed by another program");
-}
-
-/** A copy that was cut off opens without an error until a missing page is read. */
-function assertComplete(connection: Connection, path: string): void {
-  connection.get("PRAGMA wal_checkpoint(TRUNCATE)");
-  const expected = connection.number("PRAGMA page_count") * connection.number("PRAGMA page_size");
-  if (statSync(path).size < expected)
-    throw broken(path, `${expected} bytes are expected and the file is shorter`);
 }
 
 /** Reads the version of a file. @returns 0 for a new file. */
@@ -263,12 +315,12 @@ export function openDatabase(
       connection = new Connection(driver, path);
       connection.exec("PRAGMA trusted_schema = OFF; PRAGMA busy_timeout = 2000");
       const found = exists ? versionOf(connection, path) : 0;
+      if (found >= version - 1) assertReadable(connection);
       if (found === 0) createTables(connection);
       else if (found in additions) addTables(driver, connection, { path, found });
       else if (found < version) connection = upgrade(connection, found);
       assertOwnTables(driver, connection, path);
       configure(connection);
-      if (found !== 0) assertComplete(connection, path);
       if (maxPages !== undefined) connection.exec(`PRAGMA max_page_count = ${maxPages}`);
       // From now on, what has to wait for a lock is tried again later: the event loop never waits.
       connection.exec("PRAGMA busy_timeout = 0");

@@ -117,6 +117,11 @@ export class SqliteSessionLog implements SessionLog {
     return this.memory.top(session) !== undefined;
   }
 
+  /** True while a client has subscribed to the session. */
+  hasClient(session: string): boolean {
+    return this.memory.hasSubscribers(session);
+  }
+
   /** The conversation of the session was deleted: it continues with a new epoch. */
   renew(session: string): void {
     this.memory.discard(session);

@@ -11,10 +11,16 @@ interface StateOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly wasEmpty?: boolean;
 }
 
 /** How long a file counts as the one that was opened. */
 const sameFileMs = 100;
+
+const emptied = {
+  notice: "The file of the conversations was empty at the start: earlier ones are not in it.",
+  fix: "If there were conversations, stop Doorward and restore a backup.",
+};
 
 export class StoreState {
   /** Set if a sync has failed or the file is damaged: the store then needs a new start. */
@@ -102,6 +108,7 @@ export class StoreState {
       state: problem === undefined ? "up" : "away",
       since: this.since,
       ...(problem && { problem: problem.text, ...(problem.fix && { fix: problem.fix }) }),
+      ...(!problem && this.options.wasEmpty && emptied),
       ...(!problem && days > 2 && { notice, fix: "Set the clock of this machine, or wait." }),
       path: this.options.path,
       bytes: this.isClosed ? 0 : this.fileBytes(),

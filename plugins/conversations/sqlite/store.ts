@@ -13,9 +13,10 @@ import { deletedMs } from "./deleted-ids.ts";
 import { codes, resultCode, type Connection } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { History } from "./history.ts";
-import { addressOf, type Growth, type Live, type NewEntry, type Taken } from "./live.ts";
+import type { Growth, Live, NewEntry, Taken } from "./live.ts";
 import { setMeta } from "./recovery.ts";
 import { Rows, type StoreLimits } from "./rows.ts";
+import { Retention, type RetainedSessions } from "./retention.ts";
 import { StoreState } from "./state.ts";
 import { Upkeep } from "./upkeep.ts";
 import type { Outcome, Write } from "./write-queue.ts";
@@ -31,10 +32,12 @@ export interface SqliteStoreOptions {
   readonly random: (bytes: number) => Uint8Array;
   /** Runs after each batch with the sessions that have new entries. */
   readonly changed?: ((address: Address) => void) | undefined;
+  /** True if the file was there and empty. */
+  readonly wasEmpty?: boolean;
   /** Reads the limits of the store. @defaultValue none */
   readonly limits?: (() => StoreLimits) | undefined;
-  /** Runs when the store is larger than its limit by a tenth. */
-  readonly overfull?: (() => void) | undefined;
+  /** Runs when the store is larger than its limit by a tenth, and for each message rejected then. */
+  readonly overfull?: ((isRejected: boolean) => void) | undefined;
 }
 
 const pause = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
@@ -69,6 +72,8 @@ export class SqliteStore {
   private readonly timers: { tidy?: unknown; growth?: unknown; expiry?: unknown } = {};
   private savedAt = -Infinity;
   private isOverfull = false;
+  /** Deleted conversations of which something is left in the file. */
+  private removing = 0;
   private isCatchingUp = false;
 
   /** @param connection - An open database whose schema and state were checked. */
@@ -87,6 +92,7 @@ export class SqliteStore {
       wrote: () => this.scheduleTidy(tidyMs),
       failed: (error) => this.fail(error),
     });
+    this.removing = upkeep.removing();
     if (this.upkeep.hasWork()) this.scheduleTidy(tidyMs);
     if (this.rows.deleted.isKeeping()) this.scheduleExpiry();
   }
@@ -108,7 +114,8 @@ export class SqliteStore {
     const { added, told, bytes } = this.writer.queue;
     if (added - told >= maxWaiting || bytes >= maxWaitingBytes) throw storeErrors.store_busy();
     if (!this.isOverfull) return;
-    const reason = "it has reached store.max_mb, and all conversations in it are in use";
+    this.options.overfull?.(true);
+    const reason = "it has reached store.max_mb, and all conversations in it have a client";
     throw storeErrors.store_unavailable(this.options.path, reason);
   }
 
@@ -256,6 +263,7 @@ export class SqliteStore {
       conversations: this.rows.count,
       ...(this.rows.oldestAt > 0 && { oldestAt: this.rows.oldestAt }),
       waitingBytes: this.writer.queue.bytes,
+      ...(this.removing > 0 && { removing: this.removing }),
       searches: true,
     };
   }
@@ -299,42 +307,29 @@ export class SqliteStore {
   /** Deletes the entries of hidden conversations, in steps between which others write. */
   private async removeHidden(): Promise<void> {
     while (!this.state.isClosed && this.upkeep.isRemoving()) {
-      await this.exclusively(() => this.upkeep.step());
+      await this.exclusively(() => {
+        this.upkeep.step();
+        this.removing = this.upkeep.removing();
+      });
       await pause();
     }
     // Free pages return to the file system.
     this.scheduleTidy(tidyMs);
   }
 
-  /**
-   * Deletes what is too old or does not fit, the least recently written first.
-   *
-   * @returns How many conversations were deleted.
-   */
-  async retain(limits: StoreLimits, isLive: (address: Address) => boolean): Promise<number> {
-    const skip: number[] = [];
-    let deleted = 0;
-    let oldest = Infinity;
-    for (;;) {
-      const { found, idle } = await this.exclusively(() => {
-        this.rows.save();
-        const expired = this.rows.expired(limits, skip);
-        const unused = expired.filter((row) => !isLive(addressOf(row)));
-        this.rows.hide(unused);
-        this.scheduleExpiry();
-        return { found: expired, idle: unused };
-      });
-      if (found.length === 0) break;
-      for (const row of found) if (!idle.includes(row)) skip.push(Number(row.id));
-      deleted += idle.length;
-      for (const { used_at } of idle) oldest = Math.min(oldest, Number(used_at));
-      await this.removeHidden();
-    }
+  /** @returns How many conversations were deleted: see `Retention`. */
+  async retain(limits: StoreLimits, ...sessions: RetainedSessions): Promise<number> {
+    const { rows } = this;
+    const { log } = this.options;
+    const deleted = await new Retention({
+      ...{ rows, log },
+      reading: (run) => this.reading(run),
+      exclusively: (...change) => this.exclusively(...change),
+      removeHidden: () => this.removeHidden(),
+    }).run(limits, ...sessions);
+    if (deleted > 0) this.scheduleExpiry();
     this.isOverfull = this.rows.usedBytes() > limits.maxBytes * overfullRatio;
     this.warnOfClock(limits);
-    if (deleted === 0) return 0;
-    const fields = { count: deleted, oldest: new Date(oldest).toISOString() };
-    this.options.log.info(fields, "old conversations were deleted");
     return deleted;
   }
 
@@ -490,6 +485,7 @@ export class SqliteStore {
     const isDone = this.attempt(() => {
       if (isSaveDue) this.rows.save();
       hasMore = this.upkeep.step();
+      if (this.removing > 0) this.removing = this.upkeep.removing();
     });
     if (!isDone) return this.scheduleTidy(probeMs);
     this.state.noteSuccess();
@@ -499,7 +495,7 @@ export class SqliteStore {
     this.savedAt = now;
     this.rows.releaseMany();
     const { limits, overfull } = this.options;
-    if (limits && this.rows.usedBytes() > limits().maxBytes * overfullRatio) overfull?.();
+    if (limits && this.rows.usedBytes() > limits().maxBytes * overfullRatio) overfull?.(false);
     else this.isOverfull = false;
   }
 }

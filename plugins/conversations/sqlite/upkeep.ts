@@ -1,7 +1,7 @@
 // Work that follows from the entries and can wait: the index for search, and the removal of
 // conversations.
 import { removeEnds } from "./answers.ts";
-import type { Connection, Row } from "./driver.ts";
+import type { Connection, Row, SqlValue } from "./driver.ts";
 import { getMeta, setMeta } from "./recovery.ts";
 import { kinds } from "./schema.ts";
 
@@ -18,6 +18,9 @@ const stepMs = 2;
 const maxEntries = 250;
 const maxBytes = 128 * 1024;
 const pagesPerMerge = 32;
+/** A conversation with more entries, and more than this part of the pages of the file, is large. */
+const smallEntries = 200;
+const pagesPerEntry = 50;
 const pagesPerShrink = 50;
 
 /** True for an entry that is in the index while `meta.indexed` is `?1`. */
@@ -43,6 +46,8 @@ export class Upkeep {
   /** Monotonic time in milliseconds. */
   private readonly now: () => number;
   private isMergeDue = true;
+  /** The conversation that is being removed. */
+  private removed: { readonly conversation: number; readonly isLarge: boolean } | undefined;
 
   constructor(connection: Connection, now: () => number) {
     this.connection = connection;
@@ -60,12 +65,27 @@ export class Upkeep {
 
   /** True while entries of deleted conversations are left, or their words in the index. */
   isRemoving(): boolean {
-    return this.isMergeDue || this.hasRemovals();
+    return this.isMergeDue || this.hasRemovals() || this.erasing !== undefined;
+  }
+
+  /** How many deleted conversations have entries or words left. */
+  removing(): number {
+    const left = this.connection.number("SELECT count(*) FROM removal");
+    return left === 0 && this.erasing !== undefined ? 1 : left;
   }
 
   hasWork(): boolean {
     const sql = "SELECT 1 FROM entry WHERE id > ? LIMIT 1";
-    return this.hasRemovals() || this.connection.get(sql, this.indexed) !== undefined;
+    const isDue = this.hasRemovals() || this.erasing !== undefined;
+    return isDue || this.connection.get(sql, this.indexed) !== undefined;
+  }
+
+  /**
+   * `deletes` while words are deleted in the ordinary way, which leaves them in the older parts of
+   * the index; `merges` while all parts are merged to one, which erases them. It survives a kill.
+   */
+  private get erasing(): SqlValue | undefined {
+    return getMeta(this.connection, "erasing");
   }
 
   /** Does a part of the work. Call it in a transaction. @returns True if more is left. */
@@ -76,7 +96,7 @@ export class Upkeep {
       this.merge();
       if (this.now() > end) return true;
     }
-    return this.remove(end) || this.index() || this.shrink();
+    return this.remove(end) || this.erase() || this.index() || this.shrink();
   }
 
   private merge(): void {
@@ -115,10 +135,42 @@ export class Upkeep {
     );
   }
 
-  /** Takes 0.2 to 0.8 ms per entry: FTS5 looks for each word in each part of its index. */
+  /** Merges all parts of the index to one, after ordinary deletes. @returns True if more is left. */
+  private erase(): boolean {
+    const { erasing } = this;
+    if (erasing === undefined) return false;
+    if (erasing === "merges") {
+      // `step` has merged until nothing was left.
+      this.connection.run("DELETE FROM meta WHERE key = 'erasing'");
+      return true;
+    }
+    this.connection.run("INSERT INTO words(words, rank) VALUES ('secure-delete', 1)");
+    this.connection.run(`INSERT INTO words(words, rank) VALUES ('merge', -${pagesPerMerge})`);
+    setMeta(this.connection, "erasing", "merges");
+    this.isMergeDue = true;
+    return true;
+  }
+
+  /**
+   * A secure delete takes 0.2 to 0.8 ms per entry, because FTS5 looks for each word in each part of
+   * its index. For a large conversation, ordinary deletes and a merge of the index take a ninth.
+   */
+  private beginRemoval(conversation: number): void {
+    if (this.removed?.conversation === conversation) return;
+    const pages = this.connection.number("PRAGMA page_count");
+    const most = Math.max(smallEntries, Math.floor(pages / pagesPerEntry));
+    const count = "SELECT count(*) FROM (SELECT 1 FROM entry WHERE conversation = ? LIMIT ?)";
+    const isLarge = this.connection.number(count, conversation, most + 1) > most;
+    this.removed = { conversation, isLarge };
+    if (!isLarge) return;
+    this.connection.run("INSERT INTO words(words, rank) VALUES ('secure-delete', 0)");
+    setMeta(this.connection, "erasing", "deletes");
+  }
+
   private remove(end: number): boolean {
     const row = this.connection.get("SELECT conversation FROM removal LIMIT 1");
     if (row === undefined) return false;
+    this.beginRemoval(Number(row.conversation));
     while (removeEnds(this.connection, Number(row.conversation))) if (this.now() > end) return true;
     const entries = this.connection.all(
       `SELECT id, ${isIndexed} AS indexed FROM entry WHERE conversation = ?2 ` +

@@ -40,6 +40,7 @@ const defaultRetryAfter: Partial<Record<Rejection["code"], number>> = {
   unavailable: 2,
   token_not_configured: 30,
   store_unavailable: 5,
+  not_stored: 5,
   too_many_connections: 5,
   rate_limited: 1,
   no_application: 5,

@@ -254,7 +254,11 @@ export class PicoRouter {
       const { smaller = unreadRejection } = result;
       return this.respond(handshakeRequest, response, smaller, cors);
     }
-    if (result.status !== 204) return sendJson(response, result.status, result.body, cors);
+    if (result.status !== 204) {
+      const isNotStored = "error" in result.body && result.body.error === "not_stored";
+      const wait = isNotStored ? { "Retry-After": "5" } : {};
+      return sendJson(response, result.status, result.body, { ...cors, ...wait });
+    }
     const preflight = "Access-Control-Allow-Origin" in cors ? preflightHeaders : {};
     response.writeHead(204, { ...cors, ...preflight });
     response.end();

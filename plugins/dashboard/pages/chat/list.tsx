@@ -121,6 +121,9 @@ export function List({ store, isReady }: ListProps): JSX.Element {
           </div>
         )}
         {words === "" && <FilterNote />}
+        {list.removing.value > 0 && (
+          <p class="hint">Deleted conversations are being removed from the disk.</p>
+        )}
       </header>
       <div class="scroll" onScroll={onScroll}>
         <Groups entries={entries} store={store} isReady={isReady} />
@@ -133,7 +136,10 @@ export function List({ store, isReady }: ListProps): JSX.Element {
         )}
         {words !== "" && entries.length === 0 && !problem.value && (
           <Empty icon="search" title="No matches">
-            No conversation contains “{words}”.
+            {!list.searches.value
+              ? `No title contains “${words}”.`
+              : `No conversation contains “${words}”.`}
+            {/[*]/.test(words) && " The beginning of a word needs three letters: gar*."}
           </Empty>
         )}
         {words === "" && entries.length === 0 && all.length > 0 && (

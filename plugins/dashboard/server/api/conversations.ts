@@ -1,7 +1,7 @@
 /** Endpoints that list, read, search, rename, export and delete conversations. @module */
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
-import type { Clock } from "../../../../kernel/index.ts";
+import type { Clock, Log } from "../../../../kernel/index.ts";
 import type { Conversations } from "../../../conversations/index.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
 import { refuse, required, unreadError } from "../errors.ts";
@@ -23,6 +23,8 @@ import type {
   SearchView,
 } from "../../shared/conversation-views.ts";
 
+/** How long the request for a deletion waits until nothing is left on the disk. */
+const deletionWaitMs = 1_000;
 const maxExports = 10;
 const exportRefillMs = 6_000;
 /** Memory of one export: the store returns pages of this size. */
@@ -71,6 +73,34 @@ function createExportLimit(clock: Clock): () => void {
 export function idOf({ params }: WithId): string {
   if (/^[\w-]{1,64}$/.test(params.id)) return params.id;
   throw refuse("not_found", { message: "There is no conversation with this id." });
+}
+
+/**
+ * Deletes a conversation, and waits for a second until no byte of it is left.
+ *
+ * @returns `removing` if it cannot be read any more, and something of it is left on the disk.
+ */
+export async function deleteWithin(
+  store: Conversations,
+  id: string,
+  clock: Clock,
+  log: Log,
+): Promise<"ok" | "removing"> {
+  let timer: unknown;
+  const late = new Promise<"removing">((resolve) => {
+    timer = clock.setTimeout(() => resolve("removing"), deletionWaitMs);
+  });
+  const done = store.forget(id).then(() => "ok" as const);
+  try {
+    const first = await Promise.race([done, late]);
+    if (first === "removing")
+      done.catch((error: unknown) => {
+        log.error({ err: error, conversation: id }, "a conversation was not deleted completely");
+      });
+    return first;
+  } finally {
+    clock.clearTimeout(timer);
+  }
 }
 
 /** @returns One page of the list, with the channels that it lacks. */
@@ -126,9 +156,9 @@ export function conversationRoutes(app: FastifyInstance, context: DashboardConte
   app.delete("/api/conversations/:id", async (request: WithId, reply) => {
     const id = idOf(request);
     await history().get(id);
-    await history().forget(id);
+    const status = await deleteWithin(history(), id, context.auth.clock, context.runtime.log);
     context.runtime.log.info({ conversation: id }, "a conversation was deleted on the dashboard");
-    return reply.send({ status: "ok" });
+    return reply.code(status === "ok" ? 200 : 202).send({ status });
   });
 
   exportRoute(app, context);

@@ -24,7 +24,7 @@ import { unblock } from "../api/unblock.ts";
 import { httpErrors, refuse } from "../errors.ts";
 import { ownerLink } from "../auth/credentials.ts";
 import { toHttpError } from "../reply.ts";
-import { exportDocument, requireConversations } from "../api/conversations.ts";
+import { deleteWithin, exportDocument, requireConversations } from "../api/conversations.ts";
 import { answerQuestion, questionsView, requireChannels, toAnswered } from "../api/questions.ts";
 
 interface ControlRequest {
@@ -111,12 +111,12 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     const { format } = parseValues(exportQuery, valuesOf(request));
     return exportDocument(services, request.id, format);
   },
-  "DELETE /local/conversations/:id": async ({ services, runtime }, { id }) => {
+  "DELETE /local/conversations/:id": async ({ services, runtime, auth }, { id }) => {
     const store = requireConversations(services);
     await store.get(id);
-    await store.forget(id);
+    const status = await deleteWithin(store, id, auth.clock, runtime.log);
     runtime.log.info({ conversation: id }, "a conversation was deleted on the command line");
-    return { status: "ok", id };
+    return { status, id };
   },
   "GET /local/questions": ({ services }) => questionsView(services),
   /** The body says whether the answer counts; the status is 200 whatever it says. */

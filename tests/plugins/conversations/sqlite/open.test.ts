@@ -66,7 +66,7 @@ describe("openSqliteStorage", () => {
 
   test("closes a file that others could read, and warns", async () => {
     const path = createFolder();
-    writeFileSync(join(path, name), "");
+    await (await openStore({ folder: path })).end();
     chmodSync(join(path, name), 0o644);
     const { log, lines } = createCapturedLog();
     await openStore({ folder: path, log });

@@ -333,6 +333,54 @@ describe("a store whose file another program uses", () => {
 });
 
 describe("store.max_mb", () => {
+  /** A store that is full, and the sessions of it that were deleted. */
+  async function full() {
+    const limits = { keepDays: 0, maxBytes: 2_000_000 };
+    const clock = new StoppedTime();
+    const asked: boolean[] = [];
+    const overfull = (isRejected: boolean): void => void asked.push(isRejected);
+    const store = await openStore({ clock, limits: () => limits, overfull });
+    for (let at = 0; at < 25; at++) await say(store, `s${at}`, "x".repeat(105_000));
+    await clock.pass(1_000);
+    const events: string[] = [];
+    const withClients = (hasClient: (session: string) => boolean) => ({
+      hasClient: ({ session }: { session: string }) => hasClient(session),
+      ending: ({ session }: { session: string }) => {
+        events.push(`ending ${session}`);
+        return () => void events.push(`ended ${session}`);
+      },
+      renew: ({ session }: { session: string }) => void events.push(`renewed ${session}`),
+    });
+    return { store, limits, asked, events, withClients };
+  }
+
+  test("makes room among recent sessions without a client", async () => {
+    const { store, limits, events, withClients } = await full();
+    const recent = withClients((session) => session === "s0");
+    expect(await store.retain(limits, () => true, recent)).toBeGreaterThan(0);
+    expect(() => store.assertRoom()).not.toThrow();
+    const left = store.history.list({ limit: 200 }).items.map(({ session }) => session);
+    expect(left).toEqual(expect.arrayContaining(["s0", "s24"]));
+    expect(left).not.toContain("s1");
+    expect(events.indexOf("ending s1")).toBeLessThan(events.indexOf("renewed s1"));
+    expect(events.indexOf("renewed s1")).toBeLessThan(events.indexOf("ended s1"));
+    expect(events).not.toContain("ending s0");
+  });
+
+  test("asks for room with each rejected message", async () => {
+    const { store, limits, asked, events, withClients } = await full();
+    expect(
+      await store.retain(
+        limits,
+        () => true,
+        withClients(() => true),
+      ),
+    ).toBe(0);
+    asked.length = 0;
+    expect(() => store.assertRoom()).toThrow("store.max_mb");
+    expect([asked, events]).toEqual([[true], []]);
+  });
+
   test("rejects new messages a tenth above it while everything is in use", async () => {
     const limits = { keepDays: 0, maxBytes: 2_000_000 };
     const clock = new StoppedTime();

@@ -23,12 +23,12 @@ const contentOf = (folder: string): Buffer =>
   Buffer.concat(readdirSync(folder).map((file) => readFileSync(join(folder, file))));
 
 describe("forget", () => {
-  test("leaves no byte of the conversation in the folder", async () => {
+  test.each([150, 900])("leaves no byte of %d entries in the folder", async (count) => {
     const folder = createFolder();
     const store = await openStore({ folder });
     const secret = (at: number) => `s3cretword${String.fromCharCode(97 + (at % 26))} sentence`;
     const entries: TestEntry[] = [entry("user", "sEcretid", "s3cretword title")];
-    for (let at = 2; at < 900; at++)
+    for (let at = 2; at < count; at++)
       entries.push(entry("create", `m${at}`, `${secret(at)} ${"é".repeat(at)}`));
     entries.push(entry("update", "m7", "s3cretword again"), entry("delete", "m8"));
     const id = await begin(store, ...entries);
@@ -62,6 +62,45 @@ describe("forget", () => {
     connection.exec("INSERT INTO words(words, rank) VALUES ('integrity-check', 1)");
     expect(connection.all("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
     connection.close();
+  });
+});
+
+describe("forget of a large conversation", () => {
+  async function begun() {
+    const folder = createFolder();
+    const store = await openStore({ folder });
+    const entries = [entry("user", "u", "s3cretword title")];
+    for (let at = 2; at < 900; at++) entries.push(entry("create", `m${at}`, `s3cretword ${at}`));
+    const id = await begin(store, ...entries);
+    await say(store, "kept", "a different text");
+    await settleUpkeep(store);
+    const hidden = new Promise<void>((resolve) => {
+      store.forget(id, resolve).catch(() => undefined);
+    });
+    await hidden;
+    return { folder, store };
+  }
+
+  test("continues after a restart", async () => {
+    const { folder, store } = await begun();
+    expect(contentOf(folder).includes("cretword")).toBe(true);
+    await store.end();
+    const second = await openStore({ folder });
+    expect(second.health().removing).toBe(1);
+    await settleUpkeep(second);
+    expect(second.health().removing).toBeUndefined();
+    await second.end();
+    expect(contentOf(folder).includes("cretword")).toBe(false);
+    expect(contentOf(folder).includes("different")).toBe(true);
+  });
+
+  test("deletes words securely again afterwards", async () => {
+    const { folder, store } = await begun();
+    await expect.poll(() => store.health().removing).toBeUndefined();
+    const id = await begin(store, entry("user", "u2", "an0therword"));
+    await settleUpkeep(store);
+    await store.forget(id, () => {});
+    expect(contentOf(folder).includes("an0therword")).toBe(false);
   });
 });
 

@@ -4,6 +4,7 @@ import {
   begin,
   entry,
   openStore,
+  say,
   settleUpkeep,
   StoppedTime,
   take,
@@ -173,6 +174,23 @@ describe("read", () => {
 });
 
 describe("search", () => {
+  test.each([
+    ["ga*", 0],
+    ['"ga"*', 0],
+    ["g* OR zebra", 1],
+    ["gar*", 2],
+    ["garden", 1],
+    ["庭*", 1],
+  ])("finds with %s %d turns", async (text, count) => {
+    const store = await openStore();
+    await say(store, "a", "garden");
+    await say(store, "b", "garlic");
+    await say(store, "c", "zebra");
+    await say(store, "d", "庭園");
+    store.completeIndex();
+    expect(store.history.search(text)).toHaveLength(count);
+  });
+
   test.each([
     ["plain words in any order", "world hello", ["hello world"]],
     ["other cases and accents", "CAFE", ["a Café"]],

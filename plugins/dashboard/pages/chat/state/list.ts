@@ -50,6 +50,8 @@ export class ConversationList {
     if (state === "away") return since;
     return kind === "redis" ? "redis" : "server";
   });
+  /** Deleted conversations of which something is left on the disk. */
+  readonly removing = computed(() => this.store.value?.removing ?? 0);
   readonly searches = computed(() => this.store.value?.searches === true);
   /** Number of conversations with unread messages. */
   readonly unread = computed(
