@@ -1,8 +1,8 @@
 /**
  * Ends the answers when the kernel stops: they may continue for a while, then the application is
- * asked to end them, and what has not ended shortly after is cut. It waits in real time, as the
- * clients and programs do.
+ * asked to end them, and what has not ended shortly after is cut.
  */
+import type { Clock } from "../../kernel/index.ts";
 import type { ChannelAdapter } from "./contract.ts";
 import type { Inbound } from "./inbound.ts";
 
@@ -33,13 +33,14 @@ export function stopTimes(
 }
 
 interface AnswerStopOptions {
+  readonly clock: Pick<Clock, "setTimeout" | "clearTimeout">;
   readonly inbound: Inbound;
   readonly adapters: () => Iterable<Pick<ChannelAdapter, "name" | "drainMs">>;
 }
 
 export class AnswerStop {
   private readonly options: AnswerStopOptions;
-  private readonly timers = new Set<NodeJS.Timeout>();
+  private readonly timers = new Set<unknown>();
   private graceMs = maxGraceMs;
 
   constructor(options: AnswerStopOptions) {
@@ -62,7 +63,7 @@ export class AnswerStop {
     const names = [...adapters()].map(({ name }) => name);
     for (const name of [...names, ...inbound.queues.channels()]) this.cut(name);
     await inbound.queues.drained();
-    for (const timer of this.timers) clearTimeout(timer);
+    for (const timer of this.timers) this.options.clock.clearTimeout(timer);
     this.timers.clear();
     inbound.stop();
   }
@@ -74,9 +75,11 @@ export class AnswerStop {
   }
 
   private after(ms: number, run: () => void): void {
-    const timer = setTimeout(() => {
+    const { clock } = this.options;
+    const timer = clock.setTimeout(() => {
       this.timers.delete(timer);
-      run();
+      // Reads first, because the loop may have been busy for all of that time.
+      setImmediate(run);
     }, ms);
     this.timers.add(timer);
   }

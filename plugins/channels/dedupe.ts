@@ -64,10 +64,8 @@ export class Dedupe {
     return record && this.time() - record.at < retentionMs ? record : undefined;
   }
 
-  /** Nodes of earlier versions share short texts instead of their digests, which are longer. */
   isSame({ digest }: DeliveryRecord, message: InboundMessage): boolean {
-    const isShortText = digest === message.content && message.media.length === 0;
-    return digest === unknownDigest || isShortText || digest === digestOf(message);
+    return digest === unknownDigest || digest === digestOf(message);
   }
 
   remember(message: InboundMessage): DeliveryRecord {

@@ -82,7 +82,7 @@ const MiB = 1024 * 1024;
  * @throws STORE_IN_USE at start, if another process has opened the file.
  * @throws STORE_BROKEN at start, if the file is damaged or belongs to another program.
  * @throws STORE_NEWER at start, if a newer version of Doorward has written the file.
- * @throws STORE_UNFINISHED at start, if an earlier version has written the file, and not all of it.
+ * @throws STORE_OLD at start, if a development version has written the file.
  * @throws STORE_KIND_MISSING at start, if `store.kind` is `redis`, without the option `redis`.
  * @throws The errors that `redis()` lists, at start, if `store.kind` is `redis`.
  * @example

@@ -32,7 +32,7 @@ export interface SqliteOptions {
  * @throws STORE_IN_USE if another process has opened the file.
  * @throws STORE_BROKEN if the file is damaged or belongs to another program; it is not changed.
  * @throws STORE_NEWER if a newer version of Doorward has written the file.
- * @throws STORE_UNFINISHED if an earlier version has written the file, and not all of it.
+ * @throws STORE_OLD if a development version has written the file; it is not changed.
  * @throws STORE_DRIVER_MISSING if this runtime has no SQLite and the package is not installed.
  * @throws store_unavailable if the file cannot be created or written.
  * @example

@@ -5,7 +5,7 @@ import { codeOnly, importsOf, sources, type Import, type Source } from "./source
  * loads nothing, but its files can be read only together. */
 
 /** Lower it with each circle that goes. */
-const maxCircles = 5;
+const maxCircles = 4;
 
 type Importer = Pick<Source, "path" | "imports">;
 

@@ -80,15 +80,6 @@ describe("test files", () => {
   });
 });
 
-describe("guides for authors of programs and channels", () => {
-  test.each([
-    ["docs/programs.md", 195],
-    ["docs/write-a-channel.md", 290],
-  ])("%s has at most %i lines", (path, maximum) => {
-    expect(lineCount(read(path))).toBeLessThanOrEqual(maximum);
-  });
-});
-
 describe("documentation", () => {
   const pages = filesUnder(["docs"], /\.md$/).filter((path) => !path.startsWith("docs/decisions/"));
 

@@ -19,12 +19,12 @@ export const storeErrors = errorTable({
   STORE_NEWER: (path: string, found: number, known: number) =>
     `${path} has schema version ${found}, and this version of Doorward knows version ${known}. ` +
     "Update Doorward, or restore a backup of that version.",
-  STORE_UNFINISHED: (path: string, log: string) =>
-    `${path} was written by an earlier version of Doorward, and ${log} has messages that are not ` +
-    "in it yet. Start and stop that version once, then start this one.",
   STORE_PATH: (path: string) =>
     `"${path}" is not the path of a file. For conversations that end with the process, leave out ` +
     'the store, or set "store.kind": "memory".',
+  STORE_OLD: (path: string) =>
+    `${path} was written by a development version of Doorward and cannot be read. Move it aside ` +
+    `with: ${moveAside(path)}`,
   STORE_DRIVER_MISSING: ({ bun, deno, node }: Partial<Record<string, string>>) =>
     `${bun ? `Bun ${bun}` : deno ? `Deno ${deno}` : `Node ${node}`} has no SQLite that Doorward ` +
     "can use. Use Node 22.13, Deno 2.7, Bun 1.4 or newer, or in Node 20 run: npm install " +

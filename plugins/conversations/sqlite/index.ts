@@ -18,7 +18,6 @@ import type { OpenConversations, StoreScope } from "../contract.ts";
 import { SqliteConversations } from "./conversations.ts";
 import { loadDriver, type Connection, type DatabaseClass } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
-import { importFile } from "./import.ts";
 import { readBootId, recover } from "./recovery.ts";
 import { assertStoreFile, explaining, openDatabase } from "./schema.ts";
 import { SqliteStore, type SqliteStoreOptions } from "./store.ts";
@@ -54,7 +53,7 @@ interface OpenedStore {
  * @throws STORE_IN_USE if another process has opened the file.
  * @throws STORE_BROKEN if the file is damaged or belongs to another program; it is not changed.
  * @throws STORE_NEWER if a newer version of Doorward has written it.
- * @throws STORE_UNFINISHED if an earlier version has written it, and not all of it.
+ * @throws STORE_OLD if a development version has written it; it is not changed.
  * @throws STORE_DRIVER_MISSING if this runtime has no SQLite and no package provides it.
  * @throws store_unavailable if the file cannot be created or written.
  */
@@ -77,11 +76,7 @@ export async function openSqliteStore(options: OpenSqliteOptions): Promise<Opene
     const exposed = await restrictSecretFile(path);
     if (exposed !== undefined) log.warn({ path }, exposed);
     const boot = options.boot ?? (await readBootId(clock.now()));
-    const opened = openDatabase(driver, {
-      path,
-      maxPages,
-      upgrade: (old, version) => importFile(driver, { path, version, clock, log }, old),
-    });
+    const opened = openDatabase(driver, { path, maxPages });
     connection = opened;
     const store = explaining(path, () => {
       const renewed = recover(opened, { path, boot, durability, random });

@@ -14,10 +14,11 @@ import { storeErrors } from "./errors.ts";
 /** Marks a file as a conversation store: the start of the product name in ASCII. */
 const applicationId = 0x446f6f72;
 /**
- * Versions 1 to 4 are the development forms, which `import.ts` reads. 5 lacks `answer`, and 6 what
+ * Versions 1 to 4 are development forms, which are refused. 5 lacks `answer`, and 6 what
  * `additions` has for it.
  */
 export const version = 7;
+const oldestVersion = 5;
 
 const answerTable = `CREATE TABLE answer(
   conversation INTEGER NOT NULL,
@@ -248,11 +249,12 @@ export function versionOf(connection: Connection, path: string): number {
   if (isEmpty && id === 0 && found === 0) return 0;
   if (id !== applicationId) throw broken(path, "it is a database of another program");
   if (found > version) throw storeErrors.STORE_NEWER(path, found, version);
+  if (found < oldestVersion) throw storeErrors.STORE_OLD(path);
   return found;
 }
 
 /** Creates the tables in an empty database. */
-export function createTables(connection: Connection): void {
+function createTables(connection: Connection): void {
   connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
   connection.transaction(() =>
     connection.exec(
@@ -295,19 +297,14 @@ interface OpenOptions {
   readonly path: string;
   /** Maximum size in pages of 4 KiB, for tests. */
   readonly maxPages?: number | undefined;
-  /** Brings a file of an older version to this one, and returns it opened again. */
-  readonly upgrade: (connection: Connection, found: number) => Connection;
 }
 
 /**
  * Opens the database, or creates it. Nothing is written before all checks have passed.
  *
- * @throws STORE_BROKEN, STORE_NEWER, store_unavailable, or what `upgrade` throws.
+ * @throws STORE_BROKEN, STORE_NEWER, STORE_OLD, store_unavailable
  */
-export function openDatabase(
-  driver: DatabaseClass,
-  { path, maxPages, upgrade }: OpenOptions,
-): Connection {
+export function openDatabase(driver: DatabaseClass, { path, maxPages }: OpenOptions): Connection {
   let connection: Connection | undefined;
   try {
     return explaining(path, () => {
@@ -315,10 +312,9 @@ export function openDatabase(
       connection = new Connection(driver, path);
       connection.exec("PRAGMA trusted_schema = OFF; PRAGMA busy_timeout = 2000");
       const found = exists ? versionOf(connection, path) : 0;
-      if (found >= version - 1) assertReadable(connection);
+      if (found >= oldestVersion) assertReadable(connection);
       if (found === 0) createTables(connection);
       else if (found in additions) addTables(driver, connection, { path, found });
-      else if (found < version) connection = upgrade(connection, found);
       assertOwnTables(driver, connection, path);
       configure(connection);
       if (maxPages !== undefined) connection.exec(`PRAGMA max_page_count = ${maxPages}`);

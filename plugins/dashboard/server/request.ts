@@ -2,9 +2,8 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { Peer } from "../../http/index.ts";
-import type { SignInSession } from "./auth/sessions.ts";
+import type { SignInSession } from "./auth/contract.ts";
 import { refuse } from "./errors.ts";
-import type { DashboardEvents } from "./service.ts";
 import { protocolTokens } from "../shared/protocols.ts";
 
 /** 4 KiB, for the forms of sign-in, setup and sign-out. */
@@ -228,8 +227,6 @@ export function cookieValues(header: string | undefined, name: string): string[]
   });
 }
 
-export type SignInMethod = DashboardEvents["dashboard:signed-in"]["via"];
-
 /** A request whose path ends with an id. */
 export type WithId = FastifyRequest<{ Params: { id: string } }>;
 
@@ -263,3 +260,12 @@ export const isForm = (request: FastifyRequest): boolean =>
   (request.headers["content-type"] ?? "")
     .toLowerCase()
     .startsWith("application/x-www-form-urlencoded");
+
+/**
+ * @returns The host of `host:port`, without brackets around an IPv6 address and without a final
+ * dot.
+ */
+export function hostName(host: string): string {
+  const bare = host.replace(/:\d*$/, "").replace(/^\[([^[\]]*)\]$/, "$1");
+  return bare.toLowerCase().replace(/\.$/, "");
+}

@@ -58,9 +58,10 @@ describe("First visit of the chat", () => {
       await page.locator("pre .hljs-keyword").first().waitFor();
       const sizes = { first, withAnswer, withCode: await count() };
       console.log(`bytes of scripts: ${JSON.stringify(sizes)}`);
-      expect(first).toBeLessThan(47_000);
-      expect(withAnswer).toBeLessThan(95_000);
-      expect(sizes.withCode).toBeLessThan(110_000);
+      // A fourth above what was measured, so that only an accident fails.
+      expect(first).toBeLessThan(58_000);
+      expect(withAnswer).toBeLessThan(118_000);
+      expect(sizes.withCode).toBeLessThan(137_000);
     }));
 
   test("reacts within a second at a four times slower processor", () =>

@@ -106,6 +106,7 @@ describe.each(Object.keys(pages))("%s", (path) => {
     expect(complaints).toEqual([]);
     expect(asked.length).toBeGreaterThan(2);
     expect(asked.filter((url) => new URL(url).host !== new URL(site.origin).host)).toEqual([]);
+    console.log(`${path}: ${weight} bytes`);
     expect(weight).toBeLessThan(budgetOf(path));
     expect(shifted).toBeLessThan(0.01);
   });
@@ -149,9 +150,12 @@ test("renders nothing before the whole page has arrived", async () => {
   await page.close();
 });
 
-/** Bytes of a first visit: the document, styles, scripts and fonts, with gzip. */
+/**
+ * Bytes of a first visit: the document, styles, scripts and fonts, with gzip. They are a fourth above
+ * what was measured, so that only an accident fails.
+ */
 const budgets: readonly (readonly [path: RegExp, bytes: number])[] = [
-  [/^\/(sign-in|setup)/, 45_000],
+  [/^\/(sign-in|setup)/, 47_000],
   [/./, 110_000],
 ];
 const budgetOf = (path: string): number => budgets.find(([pages]) => pages.test(path))![1];

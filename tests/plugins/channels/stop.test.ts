@@ -250,15 +250,39 @@ describe("Run", () => {
       ({ signal } = message);
       return new Promise(() => undefined);
     };
-    await answering(handler, async ({ channel }) => {
+    await answering(handler, async ({ channel, clock }) => {
       channel
         .inlet()
         .deliver(channel.message())
         .catch(() => undefined);
       await turn();
       expect(signal!.aborted).toBe(false);
+      // The grace of the stop counts this clock.
+      signal!.addEventListener("abort", () => setImmediate(() => clock.increment(250)));
     });
     expect(signal).toMatchObject({ aborted: true, reason: { code: "not_running" } });
+  });
+
+  test("accepts what has returned when the grace of a stop ends", async () => {
+    let settled: Promise<unknown> | undefined;
+    let atAbort: (() => void) | undefined;
+    const handler: Application = ({ signal }) =>
+      new Promise((done) => {
+        signal.addEventListener("abort", () =>
+          setImmediate(() => {
+            done();
+            atAbort!();
+          }),
+        );
+      });
+    await answering(handler, async ({ channel, clock }) => {
+      // A busy loop runs both in one turn.
+      atAbort = () => clock.increment(250);
+      settled = channel.inlet().deliver(channel.message());
+      settled.catch(() => undefined);
+      await turn();
+    });
+    await settled;
   });
 
   test("settles each delivery and each answer once under random stops", () => {

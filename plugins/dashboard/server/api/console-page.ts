@@ -1,10 +1,9 @@
 /** Serves pages of the console. @module */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { hostName } from "../auth/guard.ts";
 import { csrfToken } from "../auth/sign-out.ts";
 import type { DashboardContext } from "../context.ts";
 import { documentFacts, sendPage } from "../reply.ts";
-import { requestState } from "../request.ts";
+import { hostName, requestState } from "../request.ts";
 import { renderPage, type PageData, type SiteFacts } from "../../pages/render.tsx";
 
 /** A page and where its data comes from. */

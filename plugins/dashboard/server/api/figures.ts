@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Clock, Release } from "../../../../kernel/index.ts";
 import type { ChannelTraffic } from "../../../channels/index.ts";
-import type { DashboardContext, ServiceContext } from "../context.ts";
+import type { DashboardShape } from "../service.ts";
 import type { ActivityLog } from "./activity.ts";
 import type { FiguresView } from "../../shared/figure-views.ts";
 
@@ -22,7 +22,7 @@ interface Totals extends ChannelTraffic {
 
 /** @returns The counters of the channels; zero where none is loaded. */
 export function totalsOf(
-  { channels, picoServer }: Pick<ServiceContext, "channels" | "picoServer">,
+  { channels, picoServer }: Partial<Pick<DashboardShape["uses"], "channels" | "picoServer">>,
   { testRejections }: Pick<ActivityLog, "testRejections">,
 ): Totals {
   const { accepted: _, ...rejected } = picoServer?.metrics().handshakes ?? {};
@@ -179,6 +179,6 @@ function quantile(sorted: readonly number[], part: number): number {
 }
 
 /** Adds `GET /api/figures`. */
-export function figuresRoute(app: FastifyInstance, context: DashboardContext): void {
-  app.get("/api/figures", (_request, reply) => reply.send(context.observers.figures.view()));
+export function figuresRoute(app: FastifyInstance, figures: Figures): void {
+  app.get("/api/figures", (_request, reply) => reply.send(figures.view()));
 }

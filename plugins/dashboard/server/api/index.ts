@@ -67,7 +67,7 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   handshakeRoute(app, context);
   logRoutes(app, context);
   eventRoutes(app, context);
-  figuresRoute(app, context);
+  figuresRoute(app, context.observers.figures);
   requestRoutes(app, context);
 }
 

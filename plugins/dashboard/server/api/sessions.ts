@@ -4,7 +4,7 @@ import { clearSession } from "../auth/cookies.ts";
 import { currentBody, parseBody, requestState } from "../request.ts";
 import { type AuthContext, type DashboardContext } from "../context.ts";
 import { required } from "../errors.ts";
-import type { SignInSession } from "../auth/sessions.ts";
+import type { SignInSession } from "../auth/contract.ts";
 import { requireTokenConfirmation } from "../auth/credentials.ts";
 import type { SessionView } from "../../shared/views.ts";
 

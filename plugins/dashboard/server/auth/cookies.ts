@@ -7,8 +7,9 @@ import type { AuthContext, DashboardContext } from "../context.ts";
 import { Signer, stringifySetCookie } from "../cookie-format.ts";
 import { refuse } from "../errors.ts";
 import { cookieValues, requestState } from "../request.ts";
+import type { SignInSession, TokenSigner } from "./contract.ts";
 import type { VerifiedCredential } from "./credentials.ts";
-import { expiresIn, isUnexpired, reportSignIn, type SignInSession } from "./sessions.ts";
+import { expiresIn, isUnexpired, reportSignIn } from "./sessions.ts";
 
 /**
  * Creates a signer whose key is derived from the launcher token, so a rotation invalidates all
@@ -16,7 +17,11 @@ import { expiresIn, isUnexpired, reportSignIn, type SignInSession } from "./sess
  *
  * @param saltOf - Salt of the key. @defaultValue 32 random bytes per process and purpose
  */
-export function tokenSigner(tokens: Tokens, purpose: string, saltOf?: () => Uint8Array) {
+export function tokenSigner(
+  tokens: Tokens,
+  purpose: string,
+  saltOf?: () => Uint8Array,
+): TokenSigner {
   let current: { version: number; salt: Uint8Array | undefined; signer: Signer } | undefined;
   function signer(): Signer {
     const { version } = tokens.info("launcher");
@@ -28,13 +33,10 @@ export function tokenSigner(tokens: Tokens, purpose: string, saltOf?: () => Uint
     return current.signer;
   }
   return {
-    sign: (value: string) => signer().sign(value),
-    /** @returns The value, or undefined if the signature does not match. */
-    unsign: (signed: string): string | undefined => signer().unsign(signed).value ?? undefined,
+    sign: (value) => signer().sign(value),
+    unsign: (signed) => signer().unsign(signed).value ?? undefined,
   };
 }
-export type TokenSigner = ReturnType<typeof tokenSigner>;
-
 interface CookieOptions {
   readonly name: string;
   readonly secure: boolean;

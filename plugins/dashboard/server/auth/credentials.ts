@@ -5,15 +5,10 @@ import { codeOf, type Clock, type Log } from "../../../../kernel/index.ts";
 import type { Peer } from "../../../http/index.ts";
 import type { AuthContext, DashboardContext, SiteContext } from "../context.ts";
 import { refuse, isHttpError } from "../errors.ts";
-import { requestState, type SignInMethod } from "../request.ts";
+import { requestState } from "../request.ts";
 import type { SignInLink } from "../service.ts";
-import {
-  expiresIn,
-  isUnexpired,
-  type Expiry,
-  type SignInSession,
-  type SignInSessions,
-} from "./sessions.ts";
+import type { SignInLinkStore, SignInMethod, SignInSession } from "./contract.ts";
+import { expiresIn, isUnexpired, type Expiry, type SignInSessions } from "./sessions.ts";
 
 const linkLifetimeMs = 5 * 60_000;
 const maxLinks = 20;
@@ -38,11 +33,10 @@ export function createSignInLinks(
   clock: Clock,
   random: (bytes: number) => Uint8Array,
   sessions: Pick<SignInSessions, "isLive" | "leftMs">,
-) {
+): SignInLinkStore {
   const alive = new Map<string, LiveLink>();
   return {
-    /** @param maker - The sign-in that requests the link; undefined if the owner does. */
-    mint(version: number, maker?: SignInSession): { link: string; expiresAt: number } {
+    mint(version, maker) {
       const link = `ott_${Buffer.from(random(32)).toString("base64url")}`;
       const leftMs = maker ? sessions.leftMs(maker) : linkLifetimeMs;
       const expiry = expiresIn(clock, Math.min(linkLifetimeMs, leftMs));
@@ -54,15 +48,10 @@ export function createSignInLinks(
       }
       return { link, expiresAt: expiry.until };
     },
-    /** Invalidates all links of a maker; undefined means the owner. */
-    cancel(maker: SignInSession | undefined): void {
+    cancel(maker) {
       for (const [key, link] of alive) if (link.maker === maker) alive.delete(key);
     },
-    /** Invalidates a link. @returns Its maker if the link was valid, else undefined. */
-    redeem(
-      link: string,
-      version: number,
-    ): { readonly maker: SignInSession | undefined } | undefined {
+    redeem(link, version) {
       const key = digest(link.trim());
       const found = alive.get(key);
       alive.delete(key);
@@ -73,8 +62,6 @@ export function createSignInLinks(
     },
   };
 }
-export type SignInLinkStore = ReturnType<typeof createSignInLinks>;
-
 /**
  * Creates a link for the owner. The sign-in that it opens has the full lifetime.
  *

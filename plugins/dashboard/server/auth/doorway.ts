@@ -9,9 +9,8 @@ import type { ResponseFacts } from "../../../http/request-error.ts";
 import type { DashboardContext, SiteContext } from "../context.ts";
 import { httpErrors, type HttpError, type HttpErrorCode } from "../errors.ts";
 import { documentFacts, sendPage, wantsPage } from "../reply.ts";
-import { requestState } from "../request.ts";
+import { hostName, requestState } from "../request.ts";
 import { renderDoorway, type DoorwayData } from "../../pages/render.tsx";
-import { hostName } from "./guard.ts";
 
 const titles = { "sign-in": "Sign in", setup: "Choose the token for this dashboard" } as const;
 

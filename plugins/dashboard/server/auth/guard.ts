@@ -12,18 +12,9 @@ import type { Http, Peer } from "../../../http/index.ts";
 import type { AuthContext, DashboardContext } from "../context.ts";
 import { refuse, unreadError } from "../errors.ts";
 import { sendRedirect, wantsPage } from "../reply.ts";
-import { isForm, requestState, type RequestState } from "../request.ts";
+import { hostName, isForm, requestState, type RequestState } from "../request.ts";
 import { clearStaleSession, rememberPageOrigin, sessionOf } from "./cookies.ts";
 import { verifyToken } from "./credentials.ts";
-
-/**
- * @returns The host of `host:port`, without brackets around an IPv6 address and without a final
- * dot.
- */
-export function hostName(host: string): string {
-  const bare = host.replace(/:\d*$/, "").replace(/^\[([^[\]]*)\]$/, "$1");
-  return bare.toLowerCase().replace(/\.$/, "");
-}
 
 export function ownOrigin(peer: Peer): string {
   const [scheme, port] = peer.secure ? ["https", ":443"] : ["http", ":80"];

@@ -7,9 +7,11 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Identity, Peer } from "../../../http/index.ts";
 import type { DashboardContext } from "../context.ts";
+import { hostName } from "../request.ts";
 import { hasSessionCookie, maxOriginLength, sessionOf } from "./cookies.ts";
-import { hostIsAllowed, hostName, ownOrigin } from "./guard.ts";
-import { toIdentity, type SignInSession } from "./sessions.ts";
+import { hostIsAllowed, ownOrigin } from "./guard.ts";
+import type { SignInSession } from "./contract.ts";
+import { toIdentity } from "./sessions.ts";
 
 /** Chromium sends no `Sec-Fetch-Site` with handshakes, so its pages must be known before. */
 function isOwnPage(

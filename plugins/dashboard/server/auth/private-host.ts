@@ -5,7 +5,7 @@
  * @module
  */
 import type { Http, Peer } from "../../../http/index.ts";
-import { hostName } from "./guard.ts";
+import { hostName } from "../request.ts";
 
 /** 80 bits, so no page and no other program can guess the name. */
 const nameBytes = 10;

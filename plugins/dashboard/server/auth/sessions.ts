@@ -5,46 +5,21 @@
  */
 import { hash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
-import type { Clock, Release, Scope } from "../../../../kernel/index.ts";
+import type { Clock, Scope } from "../../../../kernel/index.ts";
 import { SteadyClock } from "../../../../lib/steady-clock.ts";
-import type { Identity } from "../../../http/index.ts";
-import type { DashboardContext } from "../context.ts";
-import { requestState, type SignInMethod } from "../request.ts";
-import type { DashboardEvents, DashboardShape } from "../service.ts";
-import type { SessionRecord } from "./sign-in-keeper.ts";
-
-type SignOutReason = DashboardEvents["dashboard:signed-out"]["reason"];
-
-export interface SignInSession {
-  /** SHA-256 of the secret part of the cookie, in hex. The secret itself is only in the browser. */
-  readonly digest: string;
-  /** First 8 hex digits of the digest: names the session in events, logs and lists. */
-  readonly signIn: string;
-  readonly createdAt: number;
-  readonly expiresAt: number;
-  readonly address: string;
-  readonly userAgent: string;
-  /** Version of the launcher token that opened this session. */
-  readonly version: number;
-  /**
-   * The sign-in whose link opened this one. When it ends, this one ends too. Undefined if the
-   * launcher token opened this session.
-   */
-  readonly maker: SignInSession | undefined;
-  /** True if the session check of an embedding host opened it. It is never stored. */
-  readonly ofHost: boolean;
-  /** True if it began before the current start. */
-  readonly restored: boolean;
-  lastUsedAt: number;
-  used: boolean;
-  /** Proven origins of its pages, in lower case. Behind a proxy they may differ from the `Host`. */
-  readonly pageOrigins: Set<string>;
-  /** Callbacks for the end of the session. */
-  readonly ended: Set<(reason: string) => void>;
-  /** Undefined while the session is live. */
-  endedBy: SignOutReason | undefined;
-  cancelExpiry: Release;
-}
+import type { Http, Identity } from "../../../http/index.ts";
+import type { Tokens } from "../../../token-store/index.ts";
+import type { ActivityLog } from "../api/activity.ts";
+import type { DashboardConfig } from "../config.ts";
+import { requestState } from "../request.ts";
+import type { DashboardShape } from "../service.ts";
+import {
+  maxSessions,
+  type SessionRecord,
+  type SignInMethod,
+  type SignInSession,
+  type SignOutReason,
+} from "./contract.ts";
 
 interface NewSession {
   readonly address: string;
@@ -55,8 +30,6 @@ interface NewSession {
   readonly ofHost?: boolean;
 }
 
-/** When a browser signs in beyond this number, the least recently used sign-in ends. */
-export const maxSessions = 25;
 const hourMs = 3_600_000;
 
 const digestOf = (secret: string): string => hash("sha256", secret, "hex");
@@ -194,12 +167,11 @@ export class SignInSessions {
   /**
    * Adds stored sign-ins. As in `records`, makers precede their sessions.
    *
-   * @param time - The stored time by which they end; undefined for a file of an earlier version.
+   * @param time - The stored time by which they end; undefined without a file.
    */
   restore(records: readonly SessionRecord[], version: number, time: number | undefined): void {
-    const lastUsedAt = records.map((record) => record.lastUsedAt);
-    if (records.length > 0)
-      this.steady = new SteadyClock(this.scope.clock, time ?? Math.max(...lastUsedAt));
+    if (records.length > 0 && time !== undefined)
+      this.steady = new SteadyClock(this.scope.clock, time);
     for (const { maker: digest, ...record } of records) {
       const maker = digest === undefined ? undefined : this.sessions.get(digest);
       if (this.sessions.has(record.digest) || (digest !== undefined && !maker)) continue;
@@ -298,9 +270,25 @@ export const expiresIn = (clock: Clock, ms: number): Expiry => ({
 export const isUnexpired = (clock: Clock, { until, untilPassed }: Expiry): boolean =>
   clock.now() < until && clock.monotonic() < untilPassed;
 
+/** The parts of the dashboard that receive a sign-in. */
+interface SignInReceivers {
+  readonly observers: { readonly activity: Pick<ActivityLog, "signedIn"> };
+  readonly runtime: Pick<Scope<DashboardShape>, "log" | "emit">;
+}
+
+/** The parts of the dashboard that open the session of a host. */
+interface HostSessionContext extends SignInReceivers {
+  readonly http: Pick<Http, "identityOf">;
+  readonly auth: {
+    readonly sessions: SignInSessions;
+    readonly tokens: Pick<Tokens, "info">;
+    config(): DashboardConfig;
+  };
+}
+
 /** Adds a sign-in to the list of the overview and to the log, and emits its event. */
 export function reportSignIn(
-  { observers, runtime }: DashboardContext,
+  { observers, runtime }: SignInReceivers,
   { signIn, createdAt, address }: SignInSession,
   via: SignInMethod,
 ): void {
@@ -317,7 +305,7 @@ export class HostSessions {
   /** Session id of the host to its session here. */
   private readonly known = new Map<string, SignInSession>();
 
-  sessionOf(context: DashboardContext, request: FastifyRequest): SignInSession | undefined {
+  sessionOf(context: HostSessionContext, request: FastifyRequest): SignInSession | undefined {
     const found = context.http.identityOf(request.raw);
     if (found?.kind !== "owner") return undefined;
     const session = this.known.get(found.identity.id);
@@ -327,7 +315,7 @@ export class HostSessions {
   }
 
   private open(
-    context: DashboardContext,
+    context: HostSessionContext,
     request: FastifyRequest,
     { id, onEnd }: Identity,
   ): SignInSession | undefined {

@@ -10,15 +10,15 @@ import { codeOf, type Scope } from "../../../../kernel/index.ts";
 import type { FileLock } from "../../../../lib/files/index.ts";
 import type { DashboardShape } from "../service.ts";
 import { isRandomHostName, randomHostName } from "./private-host.ts";
-import { maxSessions, type SignInSessions } from "./sessions.ts";
+import { maxSessions, type SessionRecord } from "./contract.ts";
+import type { SignInSessions } from "./sessions.ts";
 
 /** Content of `state/sign-ins.json` (mode 0600), with at most 25 sign-ins. */
 const storedSignIns = z.object({
   version: z.literal(1),
   key: z.string().regex(/^[\w-]{43}$/),
   hostName: z.string().refine(isRandomHostName),
-  /** Absent in files of earlier versions. */
-  time: z.int().optional(),
+  time: z.int(),
   signIns: z
     .array(
       z.object({
@@ -35,9 +35,6 @@ const storedSignIns = z.object({
     )
     .max(maxSessions),
 });
-
-/** A sign-in as it is stored between two starts, without the secret of its cookie. */
-export type SessionRecord = z.output<typeof storedSignIns>["signIns"][number];
 
 interface StoredSignIns {
   readonly records: readonly SessionRecord[];

@@ -7,7 +7,7 @@ import { sendRedirect } from "../reply.ts";
 import { type AuthContext, type DashboardContext } from "../context.ts";
 import { refuse } from "../errors.ts";
 import { rejectOrigin } from "./guard.ts";
-import type { SignInSession } from "./sessions.ts";
+import type { SignInSession } from "./contract.ts";
 
 /**
  * @returns The hidden value of the sign-out form. It binds the form to the session: a form on

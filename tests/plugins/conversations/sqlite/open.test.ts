@@ -227,6 +227,18 @@ describe("openSqliteStorage", () => {
     });
   });
 
+  test.each([1, 2, 3, 4])("refuses development form %i and changes nothing", async (form) => {
+    const path = createFolder();
+    await (await openStore({ folder: path })).end();
+    edit(join(path, name), `PRAGMA user_version = ${form}`);
+    const before = readFileSync(join(path, name));
+    await expect(openStore({ folder: path })).rejects.toMatchObject({
+      code: "STORE_OLD",
+      message: expect.stringContaining(`mv '${join(path, name)}'*`),
+    });
+    expect(readFileSync(join(path, name)).equals(before)).toBe(true);
+  });
+
   test("refuses a file that was cut off", async () => {
     const path = createFolder();
     const store = await openStore({ folder: path });
