@@ -1,8 +1,9 @@
 /**
  * Ends the answers when the kernel stops: they may continue for a while, then the application is
- * asked to end them, and what has not ended shortly after is cut.
+ * asked to end them, and what has not ended shortly after is cut. It uses timers of Node, because a
+ * stop must end under a clock of a test that stands still; what has arrived is read before a limit
+ * is judged.
  */
-import type { Clock } from "../../kernel/index.ts";
 import type { ChannelAdapter } from "./contract.ts";
 import type { Inbound } from "./inbound.ts";
 
@@ -33,14 +34,13 @@ export function stopTimes(
 }
 
 interface AnswerStopOptions {
-  readonly clock: Pick<Clock, "setTimeout" | "clearTimeout">;
   readonly inbound: Inbound;
   readonly adapters: () => Iterable<Pick<ChannelAdapter, "name" | "drainMs">>;
 }
 
 export class AnswerStop {
   private readonly options: AnswerStopOptions;
-  private readonly timers = new Set<unknown>();
+  private readonly timers = new Set<NodeJS.Timeout>();
   private graceMs = maxGraceMs;
 
   constructor(options: AnswerStopOptions) {
@@ -63,7 +63,7 @@ export class AnswerStop {
     const names = [...adapters()].map(({ name }) => name);
     for (const name of [...names, ...inbound.queues.channels()]) this.cut(name);
     await inbound.queues.drained();
-    for (const timer of this.timers) this.options.clock.clearTimeout(timer);
+    for (const timer of this.timers) clearTimeout(timer);
     this.timers.clear();
     inbound.stop();
   }
@@ -75,8 +75,7 @@ export class AnswerStop {
   }
 
   private after(ms: number, run: () => void): void {
-    const { clock } = this.options;
-    const timer = clock.setTimeout(() => {
+    const timer = setTimeout(() => {
       this.timers.delete(timer);
       // Reads first, because the loop may have been busy for all of that time.
       setImmediate(run);

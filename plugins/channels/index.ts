@@ -501,7 +501,7 @@ export function channels(): Plugin<ChannelsShape> {
       const openReplies = new OpenReplies(outbound, sessions);
       const asked = { ...sent, titles, questions, openReplies };
       const inbound = createInbound(scope, asked);
-      const answers = new AnswerStop({ clock, inbound, adapters: () => adapters.all() });
+      const answers = new AnswerStop({ inbound, adapters: () => adapters.all() });
       scope.on("kernel:stop-begun", ({ timeoutMs }) => answers.begin(timeoutMs));
       const parts: Parts = { ...asked, inbound, ...createRoute(scope, inbound, asked) };
       const { route } = parts;
