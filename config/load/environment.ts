@@ -1,5 +1,6 @@
 // Reads settings from environment variables.
 import { didYouMean } from "../../kernel/index.ts";
+import { foldLookAlikes } from "../../lib/look-alikes.ts";
 import { loadErrors } from "./errors.ts";
 import { envFileMarks, expectedOf } from "./env-file-marks.ts";
 import type { SectionInfo } from "./sections.ts";
@@ -106,12 +107,31 @@ export function readEnvironment(
     inner[path.at(-1)!] = value;
     managed.set(section, (managed.get(section) ?? new Map<string, string>()).set(path[0]!, name));
   }
+  assertExactNames(env, [...variableMap.keys(), ...secretVariables(brand)]);
   const warnings = [...envFileMarks(env, brand), ...findMisspelt(env, variableMap, brand)];
   return { values, managed, warnings };
 }
 
 /** Variables with secrets, which other code reads. */
 const isSecret = (name: string): boolean => /_(TOKEN|STORE_SECRET|STORE_PASSWORD)$/.test(name);
+
+/** Variables of tokens and of the folder, which other code reads. */
+const secretVariables = (brand: string): string[] =>
+  ["home", "launcher_token", "metrics_token", "store_secret", "store_password"]
+    .concat(channelNames.map((name) => `channels_${name}_token`))
+    .map((name) => `${brand}_${name}`.toUpperCase());
+const channelNames = ["pico", "pico_client", "openai", "ai_sdk", "ag_ui"];
+
+/** @throws ENV_LOOKS_LIKE for a variable that a reader takes for a known one. */
+function assertExactNames(env: Environment, known: readonly string[]): void {
+  // On Windows, capitals do not matter.
+  if (process.platform === "win32") return;
+  const byFold = new Map(known.map((name) => [foldLookAlikes(name), name]));
+  for (const name of Object.keys(env)) {
+    const meant = byFold.get(foldLookAlikes(name));
+    if (meant !== undefined && !known.includes(name)) throw loadErrors.ENV_LOOKS_LIKE(name, meant);
+  }
+}
 
 /** @returns A warning for each unused variable with the prefix that resembles a known one. */
 function findMisspelt(env: Environment, variableMap: VariableMap, brand: string): string[] {

@@ -19,6 +19,9 @@ export const loadErrors = errorTable({
     "docs/scaling.md shows.",
   ENV_BAD_VALUE: (variable: string, expected: string) =>
     `The environment variable ${variable} must be ${expected}; correct it or remove it.`,
+  ENV_LOOKS_LIKE: (variable: string, known: string) =>
+    `The environment variable ${JSON.stringify(variable)} looks like ${known}, but has other ` +
+    `capitals or letters. Rename it to ${known}, or remove it.`,
   ENV_AMBIGUOUS: (variable: string, first: string, second: string) =>
     `The environment variable ${variable} means both "${first}" and "${second}"; ` +
     "rename one of the settings.",

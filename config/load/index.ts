@@ -1,7 +1,8 @@
 // Loads the settings of plugins from files, environment and command line.
 import { join } from "node:path";
 import { didYouMean, type AnyPlugin } from "../../kernel/index.ts";
-import { readJson } from "../../lib/files/index.ts";
+import { assertExactKeys, jsonKeyError, readJson, type ParsedFile } from "../../lib/files/index.ts";
+import { lookAlikeOf } from "../../lib/look-alikes.ts";
 import type { SettingsSources } from "../../plugins/settings/index.ts";
 import {
   foreignInConfig,
@@ -106,7 +107,7 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
         ...flags?.[section],
       },
     );
-  const contents = new Map<string, RawSection>();
+  const contents = new Map<string, ParsedFile>();
   const missing: string[] = [];
   for (const path of new Set([configFile, ...sections.map(({ section }) => file(section).path)])) {
     const content = await readJson(path);
@@ -115,20 +116,23 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
         `${path} does not exist, so every setting has its default. Check the file name.`,
       );
     }
-    contents.set(path, withoutComments(content?.value ?? {}));
+    const { text, value } = content ?? emptyFile;
+    contents.set(path, { text, value: withoutComments(value) });
   }
   const loaded: Record<string, RawSection> = {};
   for (const info of sections) {
     const { path, keys } = file(info.section);
-    const raw = sectionAt(contents.get(path) ?? {}, keys, path);
-    checkKeys(info, raw, path);
+    const content = contents.get(path) ?? emptyFile;
+    assertExactKeys(content, keys, path);
+    const raw = sectionAt(content.value, keys, path);
+    checkKeys(info, raw, { path, keys, text: content.text });
     loaded[info.section] = overlay(info.section, raw);
   }
-  const main = contents.get(configFile) ?? {};
+  const main = contents.get(configFile) ?? emptyFile;
   const foreign = [
     ...foreignVariables(env, brand),
-    ...foreignInConfig(configFile, main, declared),
-    ...foreignInLauncher(launcherFile, contents.get(launcherFile) ?? {}, declared),
+    ...foreignInConfig(configFile, main.value, declared),
+    ...foreignInLauncher(launcherFile, contents.get(launcherFile)?.value ?? {}, declared),
   ];
   const stray = isPartial ? [] : checkUnknownKeys(main, sections, configFile, failed);
   const managed: Sources["managed"] = (section) => fromEnv.managed.get(section) ?? new Map();
@@ -143,7 +147,7 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
   return {
     config: loaded,
     sources: { home, file, overlay, managed, flags: given, loaded: (section) => loaded[section] },
-    handler: main["handler"],
+    handler: main.value["handler"],
     warnings: [...missing, ...fromEnv.warnings, ...stray, ...foreign],
     foreign,
   };
@@ -172,9 +176,19 @@ function declaredBy(sections: readonly SectionInfo[]) {
     );
 }
 
-function checkKeys({ section, properties }: SectionInfo, raw: RawSection, path: string): void {
+const emptyFile: ParsedFile = { text: "", value: {} };
+
+function checkKeys(
+  { section, properties }: SectionInfo,
+  raw: RawSection,
+  place: { readonly path: string; readonly text: string; readonly keys: readonly string[] },
+): void {
+  const { path } = place;
+  const known = [...Object.keys(properties), ...reservedKeysOf(section)];
   for (const key of Object.keys(raw)) {
-    if (Object.hasOwn(properties, key) || reservedKeysOf(section).includes(key)) continue;
+    if (known.includes(key)) continue;
+    const meant = lookAlikeOf(key, known);
+    if (meant !== undefined) throw jsonKeyError(place, [...place.keys, key], meant);
     if (isForeignKey(section, key)) continue;
     if (section === "launcher" && key === "workers")
       throw loadErrors.WORKERS_REMOVED(`"workers" in ${path}`);
@@ -185,7 +199,7 @@ function checkKeys({ section, properties }: SectionInfo, raw: RawSection, path: 
 
 /** Reports sections that no plugin declares: an error if misspelt, otherwise a warning. */
 function checkUnknownKeys(
-  content: RawSection,
+  { text, value: content }: ParsedFile,
   sections: readonly SectionInfo[],
   path: string,
   failed: readonly string[],
@@ -197,8 +211,12 @@ function checkUnknownKeys(
   const groups = new Set(
     [...known].filter((name) => name.includes(".")).map((name) => name.split(".")[0]!),
   );
-  const judge = (name: string, last: string, alternatives: Iterable<string>): string[] => {
+  const judge = (keys: readonly string[], alternatives: readonly string[]): string[] => {
+    const name = keys.join(".");
+    const last = keys.at(-1)!;
     if (known.has(name) || name === "$schema" || isForeignPath(name)) return [];
+    const exact = lookAlikeOf(last, alternatives);
+    if (exact !== undefined) throw jsonKeyError({ text, path }, keys, exact);
     const meant = didYouMean(last, alternatives);
     if (meant && failed.length === 0) throw loadErrors.CONFIG_UNKNOWN_KEY(path, name, meant);
     const where = Object.hasOwn(launcher, name)
@@ -213,9 +231,9 @@ function checkUnknownKeys(
   return Object.entries(content).flatMap(([key, value]) =>
     groups.has(key)
       ? Object.keys(isObject(value) ? value : {}).flatMap((inner) =>
-          judge(`${key}.${inner}`, inner, inGroup(key)),
+          judge([key, inner], inGroup(key)),
         )
-      : judge(key, key, [...known, ...groups]),
+      : judge([key], [...known, ...groups]),
   );
 }
 

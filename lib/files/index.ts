@@ -2,7 +2,15 @@
 // file, an edit leaves all other bytes unchanged, and a write survives a crash and other processes.
 // These modules do not know what the files mean.
 export { describeErrno, describeFailure } from "./errors.ts";
-export { parseJson, readJson, editJson, findJsonText, type ParsedFile } from "./json.ts";
+export {
+  assertExactKeys,
+  jsonKeyError,
+  parseJson,
+  readJson,
+  editJson,
+  findJsonText,
+  type ParsedFile,
+} from "./json.ts";
 export { isAlive, lockFile, processStartTime, type FileLock } from "./lock.ts";
 export {
   ensureHome,

@@ -7,6 +7,7 @@ import {
   corruptError,
   isEqual,
   lineEndingOf,
+  lookAlikeError,
   readText,
   replaceRange,
   setAtPath,
@@ -15,6 +16,7 @@ import {
   type FoundText,
   type JsonObject,
 } from "./text.ts";
+import { lookAlikeOf } from "../look-alikes.ts";
 import { isObject } from "../util.ts";
 
 export interface ParsedFile {
@@ -75,12 +77,14 @@ export function parseJson(text: string, path: string): JsonObject {
  * JavaScript prints it. `null` and blank text count as no value.
  *
  * @param path - The name of the file in problems.
+ * @throws FILE_CORRUPT if a key looks like one of `keys`, and is another one.
  */
 export function findJsonText(
   { text, value }: ParsedFile,
   keys: readonly string[],
   path: string,
 ): FoundText {
+  assertExactKeys({ text, value }, keys, path);
   let node: unknown = value;
   for (const [depth, key] of keys.entries()) {
     if (!isObject(node))
@@ -92,6 +96,37 @@ export function findJsonText(
     return { text: String(node) };
   if (typeof node !== "string") return problemAt(path, text, keys);
   return { text: node.trim() === "" ? undefined : node };
+}
+
+/**
+ * Rejects a file with a key that looks like one of a path: it must not mean that the key was removed.
+ *
+ * @throws FILE_CORRUPT with the line of the key.
+ */
+export function assertExactKeys(
+  { text, value }: ParsedFile,
+  keys: readonly string[],
+  path: string,
+): void {
+  let node: unknown = value;
+  for (const [depth, key] of keys.entries()) {
+    if (!isObject(node)) return;
+    const other = Object.keys(node).find((name) => lookAlikeOf(name, [key]) !== undefined);
+    if (other !== undefined)
+      throw jsonKeyError({ text, path }, [...keys.slice(0, depth), other], key);
+    node = node[key];
+  }
+}
+
+/** Creates the error for the key at a path, which looks like `known`. */
+export function jsonKeyError(
+  { text, path }: { readonly text: string; readonly path: string },
+  keys: readonly string[],
+  known: string,
+): Error {
+  const { mark, body } = splitByteOrderMark(text);
+  const offset = (nodeAt(body, keys)?.parent?.offset ?? 0) + mark.length;
+  return lookAlikeError(path, text, offset, known);
 }
 
 function problemAt(path: string, text: string, keys: readonly string[], expected?: string) {
@@ -199,6 +234,8 @@ export function editJson(
 ): string {
   const { mark, body } = splitByteOrderMark(text ?? "{}\n");
   let next = body;
+  const parsed = { text: body, value: parseJson(body, file) };
+  for (const { path } of edits) assertExactKeys(parsed, path, file);
   for (const edit of edits) next = applyEdit(next, edit, file);
   return mark + next;
 }

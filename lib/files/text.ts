@@ -137,6 +137,16 @@ export function corruptError(
   });
 }
 
+/** Creates the error for a key that looks like `known` and is another one. */
+export const lookAlikeError = (path: string, text: string, offset: number, known: string) =>
+  corruptError(
+    path,
+    text,
+    offset,
+    `the key "${known}" in exactly these letters`,
+    "The key there looks like it, but has other capitals, spaces, hidden characters or letters.",
+  );
+
 /**
  * A text looked up in a file: undefined if the path does not exist or has no value. `problem` is
  * set if there is a value that is not usable as a text.

@@ -9,6 +9,7 @@ import {
   inQuotes,
   isEqual,
   lineEndingOf,
+  lookAlikeError,
   readText,
   replaceRange,
   setAtPath,
@@ -17,6 +18,7 @@ import {
   type FoundText,
   type JsonObject,
 } from "./text.ts";
+import { lookAlikeOf } from "../look-alikes.ts";
 import { isObject } from "../util.ts";
 
 /** Loads the YAML parser on first use. */
@@ -145,6 +147,7 @@ const separators = ({ srcToken }: Pair): readonly Token[] => (srcToken?.sep ?? [
  * as a text and that YAML reads as something else is a problem.
  *
  * @param path - The name of the file in problems.
+ * @throws FILE_CORRUPT if a key looks like one of `keys`, and is another one.
  */
 export function findYamlText(
   { text }: ParsedFile,
@@ -159,13 +162,20 @@ export function findYamlText(
   const resolve = (node: Node | undefined): Node =>
     (loadYaml().isAlias(node) ? (node.resolve(document) as Node) : node) ?? null;
 
+  const maps: Yaml.YAMLMap.Parsed[] = [];
   let node: Node = document.contents;
   for (const [depth, key] of keys.entries()) {
     const map = resolve(node);
-    if (isEmpty(map)) return { text: undefined };
-    if (!loadYaml().isMap(map))
+    if (!isEmpty(map) && !loadYaml().isMap(map))
       return problem(offsetOf(node), depth, `a map of "key: value" lines`);
-    const pair = findPair(map, key);
+    if (loadYaml().isMap(map)) maps.push(map as Yaml.YAMLMap.Parsed);
+    // Spaces that YAML does not know put a key into a map further out.
+    for (const outer of maps) {
+      const other = findLookAlike(outer, key);
+      if (other) throw lookAlikeError(path, text, other.key.range[0] + mark.length, key);
+    }
+    if (isEmpty(map)) return { text: undefined };
+    const pair = findPair(map as Yaml.YAMLMap.Parsed, key);
     if (!pair) return { text: undefined };
     const below = keys[depth + 1];
     if (below === undefined) {
@@ -175,7 +185,7 @@ export function findYamlText(
       const value = textOf(found);
       return { text: value.trim() === "" ? undefined : value };
     }
-    const outside = isEmpty(pair.value) ? findPair(map, below) : undefined;
+    const outside = isEmpty(pair.value) ? findPair(map as Yaml.YAMLMap.Parsed, below) : undefined;
     if (outside)
       return problem(
         outside.key.range[0],
@@ -191,6 +201,13 @@ const offsetOf = (node: Node): number => node?.range[0] ?? 0;
 
 const findPair = (map: Yaml.YAMLMap.Parsed, key: string): Pair | undefined =>
   map.items.find(({ key: found }) => loadYaml().isScalar(found) && String(found.value) === key);
+
+/** Finds a key that a reader would take for `key`. */
+const findLookAlike = (map: Yaml.YAMLMap.Parsed, key: string): Pair | undefined =>
+  map.items.find(
+    ({ key: found }) =>
+      loadYaml().isScalar(found) && lookAlikeOf(String(found.value), [key]) !== undefined,
+  );
 
 /** The text of a number is the one in the file: `0012` and `1e10` keep their characters. */
 function textOf(scalar: Yaml.Scalar.Parsed | null): string {
@@ -264,7 +281,9 @@ export function editYaml(
   file = ".security.yml",
 ): string {
   const { mark, body } = splitByteOrderMark(text ?? newFileHeader);
-  const wanted = setAtPath(parseYaml(body, file), path, value);
+  const parsed = parseYaml(body, file);
+  findYamlText({ text: mark + body, value: parsed }, path, file);
+  const wanted = setAtPath(parsed, path, value);
   const next = wanted && tryEdit(body, path, value, file);
   if (!next || !isEqual(verifyEdit(next, file), wanted)) throw editRefusedError(file, path);
   return mark + next;

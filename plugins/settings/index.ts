@@ -9,6 +9,7 @@ import {
   type Scope,
 } from "../../kernel/index.ts";
 import {
+  assertExactKeys,
   cachedByStamp,
   editJson,
   ensureHome,
@@ -160,6 +161,7 @@ class SettingsEditor {
     const { sources } = this;
     const { path, keys } = sources.file(section);
     const parsed = await readJson(path);
+    if (parsed) assertExactKeys(parsed, keys, path);
     if (parsed) assertObjects(parsed.value, keys, path);
     return parsed && sources.overlay(section, objectAt(parsed.value, ...keys));
   }

@@ -175,3 +175,20 @@ describe("load with an environment", () => {
     withHome(async (home) => expect((await from(home, { [name]: secret })).warnings).toEqual([])),
   );
 });
+
+describe("names of variables that look like a known one", () => {
+  test.each([
+    ["service_launcher_port", "SERVICE_LAUNCHER_PORT"],
+    ["SERVICE_LАUNCHER_PORT", "SERVICE_LAUNCHER_PORT"],
+    ["SERVICE_CHANNELS_PICO_TOKЕN", "SERVICE_CHANNELS_PICO_TOKEN"],
+    ["Service_Launcher_Token", "SERVICE_LAUNCHER_TOKEN"],
+    ["SERVICE_HOME\u00a0", "SERVICE_HOME"],
+  ])("end the start: %j", (name, known) =>
+    withHome(async (home) => {
+      const error = await rejection(from(home, { [name]: secret }));
+      expect(error).toMatchObject({ code: "ENV_LOOKS_LIKE" });
+      expect(error.message).toContain(`Rename it to ${known}`);
+      expect(error.message).not.toContain(secret);
+    }),
+  );
+});

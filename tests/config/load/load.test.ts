@@ -42,6 +42,27 @@ describe("load", () => {
       expect(handler).toBe("echo");
     }));
 
+  test.each([
+    ["config.json", { Channels: {} }, "channels"],
+    ["config.json", { сhаnnеls: {} }, "channels"],
+    ["config.json", { channels: { "pico\u00a0": {} } }, "pico"],
+    ["config.json", { channels: { pico: { Enabled: true } } }, "enabled"],
+    ["config.json", { channels: { pico: { Token: secret } } }, "token"],
+    ["config.json", { Handler: "echo" }, "handler"],
+    ["launcher-config.json", { "p\u043ert": 81 }, "port"],
+    ["launcher-config.json", { "launcher_token\u200b": secret }, "launcher_token"],
+  ])("rejects keys of %s that look like a known one: %j", (file, content, known) =>
+    withHome(async (home) => {
+      await home.write(file, content);
+      const error = await rejection(from(home));
+      expect(error).toMatchObject({ code: "FILE_CORRUPT" });
+      const place = `${home.at(file)}, line `;
+      expect(error.message.slice(0, place.length)).toBe(place);
+      expect(error.message).toContain(`expected the key "${known}"`);
+      expect(error.message).not.toContain(secret);
+    }),
+  );
+
   test("reads the handler even if no section is in config.json", () =>
     withHome(async (home) => {
       await home.write("config.json", { handler: "echo" });

@@ -3,6 +3,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import {
+  editJson,
+  editYaml,
   findJsonText,
   findYamlText,
   parseJson,
@@ -138,4 +140,56 @@ describe("findJsonText", () => {
     ['{"channels": []}', "line 1, column 14"],
     ['{"channels": {"pico": "abc"}}', "line 1, column 23"],
   ])("rejects a wrong parent: %s", (text, place) => expect(placeOf(inJson(text))).toBe(place));
+});
+
+describe("Keys that look like the known one", () => {
+  const nbsp = "\u00a0";
+  const yaml = (...lines: readonly string[]): string => `${lines.join("\n")}\n`;
+  const corrupt = (line: number, column: number, key: string) =>
+    expect.objectContaining({
+      code: "FILE_CORRUPT",
+      details: expect.objectContaining({ line, column }),
+      message: expect.stringContaining(`the key "${key}" in exactly these letters`),
+    });
+  const errorOf = (run: () => unknown): unknown => {
+    try {
+      return { value: run() };
+    } catch (error) {
+      return error;
+    }
+  };
+
+  test.each([
+    ["a capital", yaml("channels:", "  pico:", "    Token: abc"), 3, 5, "token"],
+    ["a no-break space", yaml("channels:", "  pico:", `    ${nbsp}token: abc`), 3, 5, "token"],
+    ["a joiner", yaml("channels:", "  pico:", "    to\u200dken: abc"), 3, 5, "token"],
+    ["a wide letter", yaml("channels:", "  pico:", "    ｔoken: abc"), 3, 5, "token"],
+    ["a Cyrillic letter", yaml("channels:", "  pico:", "    tоken: abc"), 3, 5, "token"],
+    ["quotes around a space", yaml("channels:", "  pico:", '    "token ": abc'), 3, 5, "token"],
+    ["the name of the channel", yaml("channels:", "  Pico:", "    token: abc"), 2, 3, "pico"],
+    ["the outermost key", yaml("сhannels:", "  pico:", "    token: abc"), 1, 1, "channels"],
+    ["an indentation", yaml("channels:", `${nbsp}${nbsp}pico:`, "    token: a"), 2, 1, "pico"],
+    ["a deep one", yaml("channels:", "  pico:", `${nbsp}${nbsp}  token: a`), 3, 1, "token"],
+    ["a second key", yaml("channels:", "  pico:", "    token: a", "    TOKEN: b"), 4, 5, "token"],
+  ])("are an error in YAML: %s", (_, text, row, column, key) => {
+    expect(errorOf(() => inYaml(text))).toEqual(corrupt(row, column, key));
+    expect(errorOf(() => editYaml(text, keys, "new", "a.yml"))).toEqual(corrupt(row, column, key));
+  });
+
+  test.each([
+    ["a capital", '{"channels": {"pico": {"Token": "abc"}}}', 24, "token"],
+    ["a no-break space", `{"channels": {"pico": {"${nbsp}token": "abc"}}}`, 24, "token"],
+    ["an escape", '{"channels": {"pico": {"t\\u043eken": "abc"}}}', 24, "token"],
+    ["the name of the channel", '{"channels": {"pіco": {"token": "abc"}}}', 15, "pico"],
+    ["the outermost key", '{"Channels": {"pico": {"token": "abc"}}}', 2, "channels"],
+  ])("are an error in JSON: %s", (_, text, column, key) => {
+    const edit = { path: keys, value: "new" };
+    expect(errorOf(() => inJson(text))).toEqual(corrupt(1, column, key));
+    expect(errorOf(() => editJson(text, [edit], "a.json"))).toEqual(corrupt(1, column, key));
+  });
+
+  test("are other keys if a reader can tell them apart", () => {
+    const text = yaml("channels:", "  pico_client: {token: b}", "  pico:", "    tokens: c");
+    expect(inYaml(text)).toEqual({ text: undefined });
+  });
 });

@@ -70,6 +70,26 @@ describe("TokenWatcher with .security.yml", () => {
       });
     }));
 
+  test.each([
+    ["Token", 3, '    Token: "'],
+    ["a no-break space", 3, '    \u00a0token: "'],
+    ["a Cyrillic letter", 3, '    tоken: "'],
+  ])("keeps the token if its key becomes %s", (_, line, start) =>
+    withPico(async (server, home) => {
+      await home.write(".security.yml", `channels:\n  pico:\n${start}${NEW}"\n`);
+      await logs(server, new RegExp(`line ${line}, column 5: expected the key "token"`));
+      expect(await server.tokens.verify("pico", OLD)).not.toBe(false);
+      expect(eventsOf(server, "token-store:removed")).toEqual([]);
+    }),
+  );
+
+  test("keeps the launcher token if its key gets a capital", () =>
+    withPico(async (server, home) => {
+      await home.write("launcher-config.json", { Launcher_token: NEW });
+      await logs(server, /line \d+, column \d+: expected the key "launcher_token"/);
+      expect(await server.tokens.verify("launcher", OLD)).not.toBe(false);
+    }));
+
   test("revokes a removed token and assigns new versions", () =>
     withPico(async (server, home) => {
       await home.write(".security.yml", "channels: {}\n");
