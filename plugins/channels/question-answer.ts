@@ -25,7 +25,13 @@ const timeForm =
   /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})?$/;
 const emailForm = /^[^\s@]{1,64}@[^\s@]{1,255}$/;
 
-const isDate = (text: string): boolean => !Number.isNaN(Date.parse(text));
+/** `Date.parse` accepts 30 February as a day of March. */
+function isDate(text: string): boolean {
+  const [year, month, day] = text.slice(0, 10).split("-").map(Number) as [number, number, number];
+  const found = new Date(Date.UTC(2_000, month - 1, day));
+  found.setUTCFullYear(year, month - 1, day);
+  return found.getUTCMonth() === month - 1 && !Number.isNaN(Date.parse(text));
+}
 const formats: Readonly<Record<string, (text: string) => boolean>> = {
   email: (text) => emailForm.test(text),
   uri: (text) => URL.canParse(text),

@@ -1,7 +1,8 @@
 // Checks a question of the application, and completes it.
 import * as z from "zod";
-import { defined } from "../../lib/util.ts";
+import { defined, isObject } from "../../lib/util.ts";
 import { channelsErrors } from "./errors.ts";
+import { secretField, withStoredHints } from "./secret-words.ts";
 import type { DurableQuestionInput, FormSchema, Question, QuestionInput } from "./contract.ts";
 
 /** Longest time until a question expires. */
@@ -9,8 +10,6 @@ const maxTimeoutMs = 7 * 86_400_000;
 const maxContentBytes = 64 * 1_024;
 const maxSchemaBytes = 16 * 1_024;
 const maxProperties = 20;
-/** A form must not ask for secrets: its values are stored in the conversation. */
-const secretName = /password|token|secret|api.?key/i;
 
 const option = z.object({
   id: z.string().min(1).max(64),
@@ -107,8 +106,21 @@ function problemOf({ issues: [issue] }: z.ZodError, ...before: readonly string[]
   return `${path ? `"${path}": ` : ""}${issue?.message ?? "not a question"}`;
 }
 
-/** @throws unsupported_question */
-function parseForm(schema: unknown): FormSchema {
+/** Leaves out what libraries add to a schema, and what is true for every form. */
+function withoutMarks(schema: unknown): unknown {
+  if (!isObject(schema)) return schema;
+  const { $schema: _, additionalProperties, ...rest } = schema;
+  return additionalProperties === undefined || additionalProperties === false
+    ? rest
+    : { ...rest, additionalProperties };
+}
+
+/**
+ * @param texts - Texts around the form.
+ * @throws unsupported_question
+ */
+function parseForm(given: unknown, texts: readonly string[]): FormSchema {
+  const schema = withoutMarks(given);
   const unsupported = channelsErrors.unsupported_question;
   if (Buffer.byteLength(JSON.stringify(schema) ?? "") > maxSchemaBytes)
     throw unsupported('"schema" has more than 16 KiB');
@@ -117,12 +129,13 @@ function parseForm(schema: unknown): FormSchema {
   const names = Object.keys(result.data.properties);
   if (names.length === 0 || names.length > maxProperties)
     throw unsupported(`"schema.properties" must have 1 to ${maxProperties} properties`);
-  const secret = names.find((name) => secretName.test(name));
+  const form = result.data as FormSchema;
+  const secret = secretField(form);
   if (secret !== undefined)
     throw unsupported(`"schema.properties.${secret}" asks for a secret, which would be stored`);
   const missing = result.data.required?.find((name) => !names.includes(name));
   if (missing !== undefined) throw unsupported(`"schema.required" names no property "${missing}"`);
-  return result.data as FormSchema;
+  return withStoredHints(form, [form.title ?? "", form.description ?? "", ...texts]);
 }
 
 const allow = { id: "allow", label: "Allow", effect: "allow" } as const;
@@ -175,7 +188,7 @@ export function parseQuestion(
   const question = defined({
     ...given,
     options: optionsOf(kind, options as Question["options"]),
-    schema: schema === undefined ? undefined : parseForm(schema),
+    schema: schema === undefined ? undefined : parseForm(schema, [content, given.title ?? ""]),
     expiresAt: timeoutMs === undefined ? undefined : now + timeoutMs,
     state: "open",
   });
