@@ -1,4 +1,4 @@
-/** Compares names as a reader sees them: capitals, hidden characters and similar letters are equal. */
+/** Compares names as a reader sees them, whatever their capitals and hidden characters. */
 
 /** Letters and digits of keys, each with letters of other scripts that look like it. */
 const lookAlikes: readonly (readonly [letter: string, others: string])[] = [

@@ -99,7 +99,8 @@ export function findJsonText(
 }
 
 /**
- * Rejects a file with a key that looks like one of a path: it must not mean that the key was removed.
+ * Rejects a file with a key that looks like one of a path. It must not mean that the key was
+ * removed.
  *
  * @throws FILE_CORRUPT with the line of the key.
  */

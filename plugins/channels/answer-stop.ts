@@ -1,8 +1,7 @@
 /**
  * Ends the answers when the kernel stops: they may continue for a while, then the application is
  * asked to end them, and what has not ended shortly after is cut. It uses timers of Node, because a
- * stop must end under a clock of a test that stands still; what has arrived is read before a limit
- * is judged.
+ * stop must end while the clock of a test does not move. Arrived data is read before a limit ends.
  */
 import type { ChannelAdapter } from "./contract.ts";
 import type { Inbound } from "./inbound.ts";

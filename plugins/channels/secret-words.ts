@@ -2,23 +2,23 @@
 import { foldLookAlikes } from "../../lib/look-alikes.ts";
 import type { FormProperty, FormSchema } from "./contract.ts";
 
-/** Added to the description of a field that may be taken for one of a secret. */
-export const storedHint = "The answer is stored. Do not enter a password.";
+/** Added to the description of a field that seems to ask for a secret. */
+const storedHint = "The answer is stored. Do not enter a password.";
 
 const fold = (words: string): ReadonlySet<string> => new Set(words.split(" ").map(foldLookAlikes));
 
 /** Each word means a secret; two words may be written as one. */
 const secretWords = fold(
-  "password passwords passwd pass pwd pw passphrase passcode secret secrets credential credentials " +
-    "apikey apitoken accesskey privatekey secretkey signingkey encryptionkey pincode pin otp totp " +
+  "password passwords passwd pass pwd pw passphrase passcode secret secrets credential " +
+    "credentials apikey apitoken accesskey privatekey secretkey signingkey pincode pin otp totp " +
     "cvv cvc passwort kennwort contraseña senha пароль 密码 密碼 パスワード 비밀번호",
 );
 /** Words that end a longer one, such as `dbpassword` or `accesstoken`. */
 const secretEnds = ["password", "passwd", "passphrase", "secret", "apikey"].map(foldLookAlikes);
 /** A token next to one of these is a piece of text, as language models count them. */
 const countWords = fold(
-  "max maximum min minimum per num number count counts limit limits budget usage used length size " +
-    "total price cost rate input output prompt completion",
+  "max maximum min minimum per num number count counts limit limits budget usage used length " +
+    "size total price cost rate input output prompt completion",
 );
 /** These words make a plural of tokens a secret. */
 const accessWords = fold("access auth api bearer refresh bot session");
@@ -40,7 +40,7 @@ function wordsOf(text: string): readonly string[] {
 }
 
 /** @returns Whether a name, a title or a description means a secret. */
-export function namesSecret(text: string): boolean {
+function namesSecret(text: string): boolean {
   const words = wordsOf(text);
   return words.some((word, at) => {
     const [before = "", after = ""] = [words[at - 1], words[at + 1]];
@@ -64,8 +64,8 @@ export const secretField = ({ properties }: FormSchema): string | undefined =>
 
 /**
  * @param texts - Texts around the form.
- * @returns The form, with a hint in each field whose description, or one of the texts, may ask for a
- *   secret.
+ * @returns The form, with a hint in each field if its description or one of the texts may ask for
+ *   a secret.
  */
 export function withStoredHints(form: FormSchema, texts: readonly string[]): FormSchema {
   const isAround = texts.some(namesSecret);

@@ -81,10 +81,13 @@ const kernelErrors = new Set([
   "ErrorContext",
   "Awaitable",
 ]);
-/** A library imports itself and lib/util; lib/files the kernel errors; lib/pico-link the codec. */
+/** Small functions without product knowledge, for every part. */
+const isSmall = (path: string | undefined): boolean =>
+  path === "lib/util.ts" || path === "lib/look-alikes.ts";
+/** A library imports itself and small functions; lib/files the kernel errors; lib/pico-link the codec. */
 const libRule: Rule = (file, wanted) => {
   const own = file.split("/").slice(0, 2).join("/");
-  if (within(own, wanted) || wanted.path === "lib/util.ts") return undefined;
+  if (within(own, wanted) || isSmall(wanted.path)) return undefined;
   if (own === "lib/files") {
     if (!isKernelIndex(wanted)) return "lib/files imports only the error functions of the kernel";
     const isAllowed = wanted.typeOnly || wanted.names.every((name) => kernelErrors.has(name));
@@ -156,7 +159,7 @@ const entry = /^plugins\/(protocols\/)?[^/]+\/index\.ts$/;
 const pluginRule: Rule = (file, wanted) => {
   const own = pluginOf(file)!;
   const { path = "", typeOnly } = wanted;
-  if (path === "lib/util.ts") return undefined;
+  if (isSmall(path)) return undefined;
   if (inBrowser.test(file) || inShared.test(file)) return browserRule(file, wanted);
   if (within(`plugins/${own}`, wanted)) return layerRule(file, wanted);
   if (isKernelIndex(wanted)) return undefined;
@@ -242,7 +245,7 @@ const layerRule: Rule = (file, { path = "", typeOnly }) => {
 const testkitRule: Rule = (_, wanted) => {
   const { path = "" } = wanted;
   if (within("testkit", wanted) || isKernelIndex(wanted)) return undefined;
-  if (path === "kernel/testing.ts" || path === "lib/util.ts") return undefined;
+  if (path === "kernel/testing.ts" || isSmall(path)) return undefined;
   if (path === "lib/pico-wire/index.ts") return undefined;
   return entry.test(path) ? undefined : "import only entry points";
 };
@@ -250,7 +253,7 @@ const testkitRule: Rule = (_, wanted) => {
 const compositionRule: Rule = (file, wanted) => {
   const { path = "", typeOnly } = wanted;
   if (within("config", wanted) || isKernelIndex(wanted)) return undefined;
-  if (path === "lib/files/index.ts" || path === "lib/util.ts") return undefined;
+  if (path === "lib/files/index.ts" || isSmall(path)) return undefined;
   if (path === "lib/pico-wire/index.ts" && file.startsWith("bin/")) return undefined;
   if (typeOnly && /^lib\/[^/]+\/index\.ts$/.test(path)) return undefined;
   if (entry.test(path)) return undefined;

@@ -142,7 +142,7 @@ describe("findJsonText", () => {
   ])("rejects a wrong parent: %s", (text, place) => expect(placeOf(inJson(text))).toBe(place));
 });
 
-describe("Keys that look like the known one", () => {
+describe("A key that looks like the known one", () => {
   const nbsp = "\u00a0";
   const yaml = (...lines: readonly string[]): string => `${lines.join("\n")}\n`;
   const corrupt = (line: number, column: number, key: string) =>
@@ -171,7 +171,7 @@ describe("Keys that look like the known one", () => {
     ["an indentation", yaml("channels:", `${nbsp}${nbsp}pico:`, "    token: a"), 2, 1, "pico"],
     ["a deep one", yaml("channels:", "  pico:", `${nbsp}${nbsp}  token: a`), 3, 1, "token"],
     ["a second key", yaml("channels:", "  pico:", "    token: a", "    TOKEN: b"), 4, 5, "token"],
-  ])("are an error in YAML: %s", (_, text, row, column, key) => {
+  ])("causes an error in YAML: %s", (_, text, row, column, key) => {
     expect(errorOf(() => inYaml(text))).toEqual(corrupt(row, column, key));
     expect(errorOf(() => editYaml(text, keys, "new", "a.yml"))).toEqual(corrupt(row, column, key));
   });
@@ -182,13 +182,13 @@ describe("Keys that look like the known one", () => {
     ["an escape", '{"channels": {"pico": {"t\\u043eken": "abc"}}}', 24, "token"],
     ["the name of the channel", '{"channels": {"pіco": {"token": "abc"}}}', 15, "pico"],
     ["the outermost key", '{"Channels": {"pico": {"token": "abc"}}}', 2, "channels"],
-  ])("are an error in JSON: %s", (_, text, column, key) => {
+  ])("causes an error in JSON: %s", (_, text, column, key) => {
     const edit = { path: keys, value: "new" };
     expect(errorOf(() => inJson(text))).toEqual(corrupt(1, column, key));
     expect(errorOf(() => editJson(text, [edit], "a.json"))).toEqual(corrupt(1, column, key));
   });
 
-  test("are other keys if a reader can tell them apart", () => {
+  test("counts as another key if a reader can tell them apart", () => {
     const text = yaml("channels:", "  pico_client: {token: b}", "  pico:", "    tokens: c");
     expect(inYaml(text)).toEqual({ text: undefined });
   });

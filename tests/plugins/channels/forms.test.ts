@@ -55,7 +55,7 @@ describe("the schema of a form", () => {
   test.each([
     [{ description: "Not your password." }, "Which?", "Not your password. "],
     [{ title: "Answer" }, "What is your password?", ""],
-  ])("adds a hint to a field that only a text names a secret: %j", (text, content, before) => {
+  ])("adds a hint if only a text names a secret: %j", (text, content, before) => {
     const properties = { value: { type: "string", ...text }, sure: { type: "boolean" } };
     const schema = { type: "object", properties };
     expect(ask(schema, content).properties).toEqual({
@@ -75,7 +75,7 @@ describe("the schema of a form", () => {
   });
 });
 
-describe("a date in a form", () => {
+describe("checkAnswer with dates", () => {
   const answer = (format: string, value: string) =>
     checkAnswer(questionOf({ type: "object", properties: { at: { type: "string", format } } }), {
       values: { at: value },
@@ -87,7 +87,7 @@ describe("a date in a form", () => {
     ["date", "0099-12-31"],
     ["date-time", "2026-12-31T23:59:59Z"],
     ["date-time", "2026-01-01 10:00"],
-  ])("may be a %s: %s", (format, value) => {
+  ])("accepts the %s %s", (format, value) => {
     expect(answer(format, value)).toMatchObject({ values: { at: value } });
   });
 
@@ -99,7 +99,7 @@ describe("a date in a form", () => {
     ["date", "2026-00-10"],
     ["date-time", "2026-02-30T10:00:00Z"],
     ["date-time", "2026-01-01T25:00:00Z"],
-  ])("is not a %s: %s", (format, value) => {
+  ])("rejects the %s %s", (format, value) => {
     expect(answer(format, value)).toBe(`"values.at": expected the format ${format}`);
   });
 });

@@ -261,7 +261,7 @@ describe("Run", () => {
     expect(signal).toMatchObject({ aborted: true, reason: { code: "not_running" } });
   });
 
-  test("accepts a return that a busy process reads after the grace of a stop", async () => {
+  test("accepts what a busy process reads after the grace of a stop", async () => {
     let settled: Promise<unknown> | undefined;
     const handler: Application = ({ signal }) =>
       new Promise((done) => {

@@ -1,4 +1,4 @@
-/** What sign-ins, their links and their cookies are to the rest of the dashboard. @module */
+/** Types of sign-ins, their links and their cookies, for the rest of the dashboard. @module */
 import type { Release } from "../../../../kernel/index.ts";
 import type { DashboardEvents } from "../service.ts";
 
