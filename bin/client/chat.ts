@@ -1,22 +1,19 @@
 // `doorward client` at a terminal: an interactive conversation.
 import { randomUUID } from "node:crypto";
-import type { ChatQuestion, ChatStateChange } from "../../lib/pico-link/index.ts";
-import { defined } from "../../lib/util.ts";
-import type { PicoLink } from "../../plugins/pico-client/index.ts";
+import type { ChatStateChange } from "../../lib/pico-link/index.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
 import { Stopper } from "./answer-stop.ts";
 import { exitStatusOf, interrupted, linkAdvice } from "./exit-status.ts";
 import { assumedSentence } from "./incomplete.ts";
 import { replyText, sanitizeLine, toMedia } from "./text.ts";
 import {
-  errorReason,
   openClientSession,
   type ClientArguments,
   type ClientSession,
   type SessionOptions,
 } from "./session.ts";
 import { Screen } from "./screen.ts";
-import { settledLine, ShownQuestions } from "./question-text.ts";
+import { ChatQuestions } from "./chat-questions.ts";
 
 /** Messages that are being delivered when the user leaves get this long. */
 const drainTimeoutMs = 2_000;
@@ -108,7 +105,8 @@ function createHandlers(
     handlers: {
       onEnd: stopper.ended,
       onQuestion: questions.changed,
-      onUpdate({ id, kind, content, attachments, final, assumed, requestId }) {
+      onUpdate({ id, kind, content, toolCalls, attachments, final, assumed, requestId }) {
+        questions.learn(toolCalls);
         if (kind !== "text") return;
         status.typing(false);
         if (!final && !questions.has(id))
@@ -203,50 +201,4 @@ function createStatusLine(screen: Screen) {
     },
     stop: () => clearInterval(timer),
   };
-}
-
-interface NumberedOption {
-  readonly question: string;
-  readonly option: string;
-}
-
-/** `/1` chooses the option with the number 1. A number belongs to one question. */
-const choiceForm = /^\/(\d{1,4})(?:\s+(.+))?$/;
-
-class ChatQuestions extends ShownQuestions {
-  private readonly numbered: NumberedOption[] = [];
-  private readonly link: () => PicoLink | undefined;
-
-  constructor(note: (text: string) => void, link: () => PicoLink | undefined) {
-    super(note);
-    this.link = link;
-  }
-
-  protected override numberOf({ id, options = [] }: ChatQuestion): number {
-    const first = this.numbered.length + 1;
-    for (const option of options) this.numbered.push({ question: id, option: option.id });
-    return first;
-  }
-
-  /** @returns False if the line chooses no option, so that it is a message. */
-  choose(line: string): boolean {
-    const [, number, text] = choiceForm.exec(line.trim()) ?? [];
-    const chosen = this.numbered[Number(number) - 1];
-    if (!chosen) return false;
-    void this.answer(chosen, text);
-    return true;
-  }
-
-  private async answer({ question, option }: NumberedOption, text?: string): Promise<void> {
-    const note = this.write;
-    try {
-      const result = await this.link()?.answer(question, defined({ option, text }));
-      if (!result) return note("not sent: there is no connection");
-      if (result.status === "already")
-        return note(`another answer came first: ${settledLine(result.settled)}`);
-      if (result.status !== "settled") note(sanitizeLine(result.problem ?? result.status));
-    } catch (error) {
-      note(`not sent: ${sanitizeLine(errorReason(error).message)}`);
-    }
-  }
 }

@@ -27,6 +27,7 @@ export async function runPiped(context: CommandContext, options: ClientArguments
     handlers: {
       onFrame: tracker.frame,
       onUpdate(message) {
+        questions.learn(message.toolCalls);
         if (questions.has(message.id)) return tracker.activity();
         tracker.updated(message);
         if (message.assumed) say(assumedSentence(options.silenceMs));

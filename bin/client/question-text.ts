@@ -6,6 +6,36 @@ import { sanitize, sanitizeLine } from "./text.ts";
 type ShownQuestion = Pick<ChatQuestion, "id" | "content" | "title" | "options" | "schema" | "url">;
 type Settlement = ChatQuestion["settled"];
 
+/** A tool call in the form of a program or of OpenAI. */
+interface CallForm {
+  readonly id?: unknown;
+  readonly name?: unknown;
+  readonly arguments?: unknown;
+  readonly function?: { readonly name?: unknown; readonly arguments?: unknown };
+}
+
+/** @returns The lines of the call that a question is about: its name, and all of its arguments. */
+function callLines(call: unknown): string[] {
+  const given = (call ?? {}) as CallForm;
+  const name = given.name ?? given.function?.name;
+  const input = given.arguments ?? given.function?.arguments;
+  if (typeof name !== "string") return [];
+  const text = typeof input === "string" ? input : (JSON.stringify(input, null, 2) ?? "");
+  const lines = sanitize(text)
+    .split("\n")
+    .map((line) => `  | ${line}`);
+  return [`Arguments of ${sanitizeLine(name)}:`, ...lines];
+}
+
+const effects: Readonly<Record<string, string>> = { allow: "Allow", deny: "Deny" };
+/** @returns The label, with the word of the effect unless it begins with that. */
+function labelText({ label, effect }: NonNullable<ShownQuestion["options"]>[number]): string {
+  const text = sanitizeLine(label);
+  const word = effects[effect ?? ""];
+  const begins = word !== undefined && text.toLowerCase().startsWith(word.toLowerCase());
+  return word === undefined || begins ? text : `${word} · ${text}`;
+}
+
 /** @returns The fields of a form with the types of their values. */
 export function formFields(schema: unknown): ReadonlyMap<string, unknown> {
   const { properties = {} } = (schema ?? {}) as { properties?: Record<string, { type?: unknown }> };
@@ -14,16 +44,19 @@ export function formFields(schema: unknown): ReadonlyMap<string, unknown> {
 
 /**
  * @param number - Number of the first option; absent: options have no numbers.
+ * @param call - The tool call that the question is about. Its arguments precede the words.
  * @returns The lines of a question, with the ways to answer.
  */
 export function questionLines(
   { id, content, title, options = [], schema, url }: ShownQuestion,
   number?: number,
+  call?: unknown,
 ): string[] {
-  const rows = options.map(({ id: option, label, description }, index) => {
+  const rows = options.map((each, index) => {
+    const { id: option, description } = each;
     const how = number === undefined ? sanitizeLine(option) : `/${number + index}`;
     const more = description === undefined ? "" : `: ${sanitizeLine(description)}`;
-    return `  ${how}  ${sanitizeLine(label)}${more}`;
+    return `  ${how}  ${labelText(each)}${more}`;
   });
   const fields = [...formFields(schema)].map(
     ([name, type]) => `  -set ${sanitizeLine(name)}=VALUE  (${sanitizeLine(String(type))})`,
@@ -33,6 +66,7 @@ export function questionLines(
   const choice = options.length > 0 ? " OPTION" : fields.length > 0 ? " -set NAME=VALUE" : "";
   return [
     ...subject,
+    ...callLines(call),
     ...sanitize(content).split("\n"),
     ...address,
     ...rows,
@@ -51,11 +85,16 @@ export function settledLine(settled: Settlement, options?: ShownQuestion["option
   return sanitizeLine(`${what}${who} (${via})`);
 }
 
+/** Tool calls that are kept for questions about them. */
+const maxCalls = 256;
+
 /** Shows each open question once, and how it was settled. Their texts are not replies. */
 export class ShownQuestions {
   protected readonly write: (line: string) => void;
   private readonly shown = new Map<string, ChatQuestion>();
   private readonly open = new Set<string>();
+  /** The newest tool calls by id. */
+  private readonly calls = new Map<string, unknown>();
 
   constructor(write: (line: string) => void) {
     this.write = write;
@@ -64,6 +103,15 @@ export class ShownQuestions {
   /** True if the message with this id is a question that was shown. */
   has(id: string): boolean {
     return this.shown.has(id);
+  }
+
+  /** Keeps the calls of a message, because a question may be about one. */
+  learn(calls: readonly { readonly id: string }[]): void {
+    for (const call of calls) {
+      this.calls.delete(call.id);
+      this.calls.set(call.id, call);
+      if (this.calls.size > maxCalls) this.calls.delete(this.calls.keys().next().value!);
+    }
   }
 
   /** True while a shown question is open. */
@@ -85,7 +133,8 @@ export class ShownQuestions {
     } else if (!known) {
       this.shown.set(id, question);
       this.open.add(id);
-      for (const line of questionLines(question, this.numberOf(question))) this.write(line);
+      const call = this.calls.get(question.toolCallId ?? "");
+      for (const line of questionLines(question, this.numberOf(question), call)) this.write(line);
     }
   };
 }

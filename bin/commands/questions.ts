@@ -9,9 +9,9 @@ import { askAndPrint, askAndUse, askLauncher, reportNotRunning } from "./control
 export async function questions(context: CommandContext): Promise<number> {
   if (context.words.length > 0) throw new UsageError('"questions" takes only options');
   return askAndPrint<QuestionsView>(context, ["GET", "questions"], (body) => {
-    for (const { id, session, content, at, question } of body.questions) {
+    for (const { id, session, content, at, question, call } of body.questions) {
       context.out(`${formatUtc(at)}  ${sanitizeLine(session)}\n`);
-      const lines = questionLines({ id, content, ...question });
+      const lines = questionLines({ id, content, ...question }, undefined, call);
       // The last line is the command that answers.
       for (const line of lines.slice(0, -1)) context.out(`  ${line}\n`);
       context.out(`  ${context.hinted(lines.at(-1)!)}\n`);
@@ -30,10 +30,13 @@ function toValue(text: string, type: unknown): unknown {
 
 function toValues(pairs: readonly string[], schema: unknown): Record<string, unknown> {
   const types = formFields(schema);
+  const seen = new Set<string>();
   const values = pairs.map((pair) => {
     const at = pair.indexOf("=");
     if (at < 1) throw new UsageError('"-set" takes NAME=VALUE');
     const name = pair.slice(0, at);
+    if (seen.has(name)) throw new UsageError(`"-set ${name}" is given twice`);
+    seen.add(name);
     return [name, toValue(pair.slice(at + 1), types.get(name))] as const;
   });
   return Object.fromEntries(values);
@@ -73,7 +76,7 @@ export async function answer(context: CommandContext): Promise<number> {
 const exits: Readonly<Record<AnsweredView["status"], number>> = {
   settled: exitCodes.done,
   already: exitCodes.refused,
-  unknown: exitCodes.unreachable,
+  unknown: exitCodes.refused,
   invalid: exitCodes.failed,
 };
 

@@ -87,6 +87,7 @@ export async function send(context: CommandContext): Promise<number> {
     },
     handlers: {
       onUpdate(message) {
+        questions.learn(message.toolCalls);
         if (isOurs(message) && !questions.has(message.id)) incomplete.update(message);
       },
       onRemoved: incomplete.removed,

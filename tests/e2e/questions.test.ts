@@ -72,7 +72,7 @@ describe.skipIf(!hasTools("python"))("examples/ask.py", () => {
       code: 3,
       err: expect.stringContaining("another answer came first"),
     });
-    expect(await doorward("answer", "0".repeat(32), "deny")).toMatchObject({ code: 4 });
+    expect(await doorward("answer", "0".repeat(32), "deny")).toMatchObject({ code: 3 });
   }, 60_000);
 
   test("ends send with the exit code 6 while the question is open", async () => {

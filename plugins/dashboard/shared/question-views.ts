@@ -13,6 +13,8 @@ export interface QuestionView extends Omit<OpenQuestion, "question"> {
 export interface ListedQuestion extends QuestionView {
   /** The title, or the first line. Hidden characters are visible. */
   readonly label: string;
+  /** On the command line: the tool call behind the question, in the form of the program. */
+  readonly call?: unknown;
 }
 
 /** `GET /api/questions`. */

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { findTurn } from "../../../channels/history.ts";
 import type { Turn } from "../../../conversations/contract.ts";
 import type { AskData } from "../../pages/render.tsx";
-import { hasId, nothingChosen, toAnswer, type FieldProblem } from "../../shared/question-fields.ts";
+import { nothingChosen, toAnswer, type FieldProblem } from "../../shared/question-fields.ts";
 import type { QuestionView } from "../../shared/question-views.ts";
 import { visibleText } from "../../shared/visible-text.ts";
 import { rejectOrigin } from "../auth/guard.ts";
@@ -12,15 +12,12 @@ import type { DashboardContext } from "../context.ts";
 import { sendRedirect } from "../reply.ts";
 import { askBody, maxAskBytes, parseBody, requestState } from "../request.ts";
 import { sendConsolePage } from "./console-page.ts";
-import { answerQuestion, questionsView, requireChannels } from "./questions.ts";
+import { answerQuestion, findCall, maxPages, questionsView, requireChannels } from "./questions.ts";
 
 type Params = FastifyRequest<{ Params: { session: string; id: string } }>;
 
 const pathOf = ({ session, id }: Params["params"]): string =>
   `/ask/${encodeURIComponent(session)}/${encodeURIComponent(id)}`;
-
-/** Pages of turns in which the owner finds an earlier question or a tool call. */
-const maxPages = 50;
 
 /** An open question, or a settled one that its conversation still has. */
 async function findQuestion(
@@ -40,19 +37,6 @@ async function findQuestion(
   return { ...address, id, content: turn.content, at: turn.at, question };
 }
 
-/** The call that the question is about, in the form of the program. */
-async function findCall(
-  { services }: DashboardContext,
-  { channel, session, question: { toolCallId: id } }: QuestionView,
-): Promise<unknown> {
-  if (id === undefined) return undefined;
-  const callIn = ({ toolCalls = [] }: Turn): unknown => toolCalls.find((call) => hasId(call, id));
-  const fits = (turn: Turn): boolean => callIn(turn) !== undefined;
-  const { history } = requireChannels(services);
-  const turn = await findTurn(history, { channel, session }, fits, maxPages);
-  return turn && callIn(turn);
-}
-
 /** Separates the name of the field from the sentence about it. */
 function toProblem(text = "This answer is not valid."): FieldProblem {
   const [, field = "", rest = text] = /^"([^"]+)": (.+)$/s.exec(text) ?? [];
@@ -68,7 +52,7 @@ export function askRoutes(app: FastifyInstance, context: DashboardContext): void
   ): Promise<FastifyReply> {
     const { params } = request as Params;
     const view = await findQuestion(context, params);
-    const call = view && (await findCall(context, view));
+    const call = view && (await findCall(context.services, view));
     const found = extra.problem === undefined ? 200 : 422;
     const data = {
       path: pathOf(params),

@@ -7,10 +7,18 @@ import type {
   QuestionAnswer,
   QuestionVia,
 } from "../../../channels/index.ts";
+import { findTurn } from "../../../channels/history.ts";
+import type { Turn } from "../../../conversations/contract.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
 import { httpErrors, isHttpError, refuse, required, type HttpErrorCode } from "../errors.ts";
 import { answerBody, parseBody, parseQuery, questionsQuery, type WithId } from "../request.ts";
-import type { AnsweredView, ListedQuestion, QuestionsView } from "../../shared/question-views.ts";
+import { hasId } from "../../shared/question-fields.ts";
+import type {
+  AnsweredView,
+  ListedQuestion,
+  QuestionsView,
+  QuestionView,
+} from "../../shared/question-views.ts";
 import { visibleText } from "../../shared/visible-text.ts";
 
 /** The values of a form: 20 texts of 4 KiB, even if many characters are escaped. */
@@ -32,6 +40,35 @@ export const questionsView = (
   services: ServiceContext,
   filter: { readonly session?: string } = {},
 ): QuestionsView => ({ questions: requireChannels(services).questions(filter).map(toView) });
+
+/** Pages of turns in which the owner finds an earlier question or a tool call. */
+export const maxPages = 50;
+
+/** @returns The call that the question is about, in the form of the program. */
+export async function findCall(
+  services: ServiceContext,
+  { channel, session, question: { toolCallId: id } }: QuestionView,
+): Promise<unknown> {
+  if (id === undefined) return undefined;
+  const callIn = ({ toolCalls = [] }: Turn): unknown => toolCalls.find((call) => hasId(call, id));
+  const fits = (turn: Turn): boolean => callIn(turn) !== undefined;
+  const { history } = requireChannels(services);
+  const turn = await findTurn(history, { channel, session }, fits, maxPages);
+  return turn && callIn(turn);
+}
+
+/** @returns The open questions with the calls that they are about, for a terminal. */
+export async function questionsWithCalls(services: ServiceContext): Promise<QuestionsView> {
+  const { questions } = questionsView(services);
+  return {
+    questions: await Promise.all(
+      questions.map(async (one) => {
+        const call = await findCall(services, one);
+        return call === undefined ? one : { ...one, call };
+      }),
+    ),
+  };
+}
 
 /** An answer with the session of its question. */
 interface GivenAnswer {

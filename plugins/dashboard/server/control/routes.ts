@@ -25,7 +25,12 @@ import { httpErrors, refuse } from "../errors.ts";
 import { ownerLink } from "../auth/credentials.ts";
 import { toHttpError } from "../reply.ts";
 import { deleteWithin, exportDocument, requireConversations } from "../api/conversations.ts";
-import { answerQuestion, questionsView, requireChannels, toAnswered } from "../api/questions.ts";
+import {
+  answerQuestion,
+  questionsWithCalls,
+  requireChannels,
+  toAnswered,
+} from "../api/questions.ts";
 
 interface ControlRequest {
   /** Last segment of a path that ends in `:id`. */
@@ -118,7 +123,7 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     runtime.log.info({ conversation: id }, "a conversation was deleted on the command line");
     return { status, id };
   },
-  "GET /local/questions": ({ services }) => questionsView(services),
+  "GET /local/questions": ({ services }) => questionsWithCalls(services),
   /** The body says whether the answer counts; the status is 200 whatever it says. */
   "POST /local/questions/:id": async ({ services }, { id, body }) => {
     const { session, ...answer } = parseValues(controlAnswerBody, body ?? {});
