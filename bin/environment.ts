@@ -13,12 +13,21 @@ import { UsageError } from "./commands/command.ts";
 export function homeOf(env: Environment): string {
   const folder = env["SERVICE_HOME"]?.trim();
   if (!folder) return join(userHome(), ".service");
-  if (/^~(?:[/\\]|$)/.test(folder)) {
+  const problem = unexpanded(folder);
+  if (problem)
     throw new UsageError(
-      `SERVICE_HOME is "${folder}", and "~" was not expanded by a shell; write an absolute path`,
+      `SERVICE_HOME is ${JSON.stringify(folder)}, and ${problem}; write an absolute path`,
     );
-  }
   return resolve(folder);
+}
+
+/** Env files of containers and services take quotes and variables as they are. */
+function unexpanded(folder: string): string | undefined {
+  if (/^~(?:[/\\]|$)/.test(folder)) return '"~" was not expanded by a shell';
+  if (/\$(?:\w|\{)|%\w+%/.test(folder)) return "a variable in it was not expanded by a shell";
+  if (/^["'\u2018-\u201f]|["'\u2018-\u201f]$/.test(folder))
+    return "its quotes were not removed by a shell";
+  return undefined;
 }
 
 /** Fails for users without a home, as in some containers. */

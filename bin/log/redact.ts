@@ -131,6 +131,9 @@ const minSecretLength = 4;
 /** With more rotations than this, only the newest values are kept. */
 const maxSecrets = 100;
 
+/** The level and the time of a line: a token such as `2026-11-28` must not hide when it was. */
+const linePrefix = /^\{"level":"?\w{1,10}"?,"time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/;
+
 /** Replaces the added values, then applies `redactLine`. */
 export function createRedactor(): Redactor {
   const values = new Set<string>();
@@ -150,8 +153,12 @@ export function createRedactor(): Redactor {
     },
     redact(line) {
       if (!unclean.test(line)) return line;
+      const { 0: prefix } = linePrefix.exec(line) ?? [""];
+      const rest = line.slice(prefix.length);
       return redactLine(
-        known && knownBytes ? line.replace(known, redactedText).replace(knownBytes, "[0]") : line,
+        known && knownBytes
+          ? prefix + rest.replace(known, redactedText).replace(knownBytes, "[0]")
+          : line,
       );
     },
   };

@@ -56,6 +56,7 @@ function parseDocument(text: string, path: string): Yaml.Document.Parsed {
     uniqueKeys: true,
     prettyErrors: false,
     keepSourceTokens: true,
+    logLevel: "error", // a warning would print a key
   } as const;
   const document = loadYaml().parseDocument(body, options);
   const [first] = document.errors;
@@ -155,7 +156,12 @@ export function findYamlText(
   path: string,
 ): FoundText {
   const { mark, body } = splitByteOrderMark(text);
-  const options = { version: "1.2", prettyErrors: false, keepSourceTokens: true } as const;
+  const options = {
+    version: "1.2",
+    prettyErrors: false,
+    keepSourceTokens: true,
+    logLevel: "error",
+  } as const;
   const document = loadYaml().parseDocument(body, options);
   const problem = (offset: number, depth: number, expected?: string): FoundText =>
     textProblem({ path, text }, offset + mark.length, keys.slice(0, depth), expected);

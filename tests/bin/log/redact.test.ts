@@ -250,3 +250,15 @@ function decoded(text: string): string {
     Buffer.from(run.replaceAll("%", ""), "hex").toString(),
   );
 }
+
+test.each(["2026-11-28", "2026", "11:09:39", "time"])(
+  "keeps the time of a line if a token is %s",
+  (token) => {
+    const redactor = createRedactor();
+    redactor.add(token);
+    const start = '{"level":"info","time":"2026-11-28T11:09:39.123Z"';
+    const line = redactor.redact(`${start},"msg":"it is ${token}"}`);
+    expect(line).toBe(`${start},"msg":"it is [redacted]"}`);
+    expect(redactor.redact(`${token} is plain`)).toBe("[redacted] is plain");
+  },
+);

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
-import { editYaml, parseYaml, readYaml } from "../../../lib/files/index.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { editYaml, findYamlText, parseYaml, readYaml } from "../../../lib/files/index.ts";
 import { temporaryFolder } from "./support.ts";
 import { runs } from "../../support/runs.ts";
 
@@ -322,4 +322,15 @@ describe("YAML files", () => {
     while (length < left.length && left[length] === right[length]) length++;
     return length;
   }
+});
+
+test("prints no key of a value in double braces", () => {
+  const warnings: unknown[] = [];
+  const note = (warning: unknown): void => void warnings.push(warning);
+  vi.spyOn(process, "emitWarning").mockImplementation(note);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const text = "channels:\n  pico:\n    token: {{ SECRET_NAME }}\n";
+  const value = parseYaml(text, "a.yml");
+  findYamlText({ text, value }, ["channels", "pico", "token"], "a.yml");
+  expect(warnings).toEqual([]);
 });
