@@ -49,7 +49,7 @@ export class ChatQuestions extends ShownQuestions {
       count === 0
         ? "no question was asked"
         : `the options are ${count === 1 ? "/1" : `/1 to /${count}`}`;
-    return `not sent: no option has the number ${number}, ${known}; put a space in front to send it`;
+    return `not sent: no option has the number ${number}, ${known} (a space in front sends it)`;
   }
 
   private async answer({ question, option }: NumberedOption, text?: string): Promise<void> {

@@ -35,7 +35,7 @@ function toValues(pairs: readonly string[], schema: unknown): Record<string, unk
     const at = pair.indexOf("=");
     if (at < 1) throw new UsageError('"-set" takes NAME=VALUE');
     const name = pair.slice(0, at);
-    if (seen.has(name)) throw new UsageError(`"-set ${name}" is given twice`);
+    if (seen.has(name)) throw new UsageError(`"-set ${name}" appears twice`);
     seen.add(name);
     return [name, toValue(pair.slice(at + 1), types.get(name))] as const;
   });

@@ -48,10 +48,9 @@ const joinReplies = (replies: readonly PrintedReply[]): PrintedReply | undefined
 /** Sends one message, prints the answer and resolves with the exit code. */
 export async function send(context: CommandContext): Promise<number> {
   const options = clientArguments(context);
-  const content = await messageText(context);
   const { timeoutMs, silenceMs } = options;
   const output = createOutput(context);
-  const id = randomUUID();
+  const [id, content] = [randomUUID(), await messageText(context)];
   const incomplete = new IncompleteReplies();
   const timeout = createTimeout(timeoutMs);
   const replies: PrintedReply[] = [];
