@@ -85,7 +85,7 @@ function Count({ page }: { readonly page: PageLink }): JSX.Element | null {
   return (
     <span class={kind}>
       <span class="unseen">, {text}: </span>
-      {count}
+      {count > 99 ? "99+" : count}
     </span>
   );
 }
