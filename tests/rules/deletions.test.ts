@@ -32,7 +32,6 @@ const byEvent: Readonly<Record<string, string>> = {
   "lib/agent/testing.ts": "A folder of one call of `talk`.",
   "bin/sign-in-page.ts": "A page with a link that lives for 5 minutes, not data.",
   "plugins/conversations/sqlite/answers.ts": "The conversation is deleted, or has 256 ends.",
-  "plugins/conversations/sqlite/import.ts": "A part of an import that was interrupted.",
   "plugins/conversations/sqlite/question-index.ts": "A question is answered, or is deleted.",
   "plugins/conversations/sqlite/upkeep.ts": "The conversation was hidden by `Rows`.",
   "plugins/dashboard/server/auth/sign-in-keeper.ts": "`keep_sign_ins` is turned off.",

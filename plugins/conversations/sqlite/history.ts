@@ -37,7 +37,7 @@ const previewTurns = [2, 8];
 const rowsPerStep = 20;
 const titlesPerStep = 5_000;
 
-/** The beginning of a word, and what stands between it and its star. */
+/** The beginning of a word, and the characters between it and its star. */
 const beginning =
   /(?<![\p{L}\p{N}\p{M}\p{Co}])([\p{L}\p{N}\p{M}\p{Co}]+)([^\p{L}\p{N}\p{M}\p{Co}*]*)\*/gu;
 /** Scripts whose words are short. */

@@ -17,7 +17,7 @@ interface RetentionOptions {
 }
 
 /** Sessions in memory, whose conversations are deleted only if there is no other room. */
-export interface RecentSessions {
+interface RecentSessions {
   hasClient(address: Address): boolean;
   /** The conversation is about to be deleted. Call the result when that has ended. */
   ending(address: Address): () => void;
@@ -26,8 +26,8 @@ export interface RecentSessions {
 }
 
 /**
- * `isLive`: true for sessions in memory. `recent`: without it, these are never deleted; with it, those
- * without a client are, if the rest does not fit.
+ * `isLive`: true for sessions in memory. `recent`: without it, these are never deleted; with it,
+ * those without a client are, if the rest does not fit.
  */
 export type RetainedSessions = [isLive: (address: Address) => boolean, recent?: RecentSessions];
 
@@ -89,7 +89,7 @@ export class Retention {
       let hidden: readonly Row[] = [];
       const hide = (): void => {
         rows.save();
-        // A client may have come meanwhile.
+        // A client may have connected in the meantime.
         hidden = chosen.filter(isIdle);
         rows.hide(hidden);
       };

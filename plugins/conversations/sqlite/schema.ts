@@ -125,7 +125,8 @@ export const kindsByType: Readonly<Record<string, number>> = {
 };
 
 const header = "SQLite format 3\0";
-/** Sizes of the first part of a database, and of the parts of its log (https://sqlite.org/fileformat2.html). */
+/** Sizes of the first part of a database, and of the parts of its log:
+ *  https://sqlite.org/fileformat2.html. */
 const headerBytes = 100;
 const logHeaderBytes = 32;
 const frameHeaderBytes = 24;

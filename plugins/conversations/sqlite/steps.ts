@@ -2,7 +2,7 @@
 
 export type Steps<T> = Generator<undefined, T>;
 
-/** Runs all steps at once. */
+/** Runs all steps in this turn. */
 export function complete<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();

@@ -36,7 +36,8 @@ export interface SqliteStoreOptions {
   readonly wasEmpty?: boolean;
   /** Reads the limits of the store. @defaultValue none */
   readonly limits?: (() => StoreLimits) | undefined;
-  /** Runs when the store is larger than its limit by a tenth, and for each message rejected then. */
+  /** Runs when the store is larger than its limit by a tenth, and for each message that it then
+   *  rejects. */
   readonly overfull?: ((isRejected: boolean) => void) | undefined;
 }
 

@@ -135,7 +135,8 @@ export class Upkeep {
     );
   }
 
-  /** Merges all parts of the index to one, after ordinary deletes. @returns True if more is left. */
+  /** Merges the parts of the index to one, after ordinary deletes.
+   *  @returns True if more is left. */
   private erase(): boolean {
     const { erasing } = this;
     if (erasing === undefined) return false;

@@ -158,6 +158,16 @@ describe("JSON files", () => {
   // object as that key. An edit compares its result and is refused.
   const misreadsEscapes = Number(process.versions.node.split(".", 1)[0]) >= 26;
 
+  /** Leaves out documents in which a key looks like one of the path: an edit rejects them. */
+  function editUnlessAlike(text: string, path: readonly string[], value: unknown): string {
+    try {
+      return editJson(text, [{ path, value }]);
+    } catch (error) {
+      fc.pre(!String(error).includes("The key there looks like it"));
+      throw error;
+    }
+  }
+
   test("changes only the edited path of any document", () => {
     const run = fc.record({
       tree: json,
@@ -170,7 +180,7 @@ describe("JSON files", () => {
         fc.pre(!misreadsEscapes || !JSON.stringify([tree, place, value]).includes("\\"));
         const parents = place.slice(0, -1).map((_, depth) => at(tree, place.slice(0, depth + 1)));
         fc.pre(parents.every((each) => each === undefined || each === null || isObject(each)));
-        const next = editJson(text, [{ path: place, value }]);
+        const next = editUnlessAlike(text, place, value);
         expect(at(JSON.parse(next), place)).toEqual(JSON.parse(JSON.stringify(value)));
         const before = common(text, next);
         const behind = common(reversed(text.slice(before)), reversed(next.slice(before)));

@@ -127,23 +127,6 @@ describe("launcher.keep_sign_ins", () => {
     expect(await isSignedIn(server, later)).toBe(false);
   });
 
-  test("continues at the last use of a file without its time", async () => {
-    await using own = await folder();
-    let session = { cookie: "" };
-    {
-      await using server = await own.start();
-      session = await signIn(server);
-    }
-    const { time, ...before } = JSON.parse((await own.stored())!) as { time: number };
-    expect(time).toBe(START_TIME);
-    await writeFile(own.file, JSON.stringify(before));
-    await using server = await own.start({ now: START_TIME + 400 * DAY });
-    expect(await isSignedIn(server, session)).toBe(true);
-    server.clock.increment(7 * HOUR);
-    await server.post("/logout", {}, {}); // waits for what is being written
-    expect(await own.stored()).toContain('"signIns":[]');
-  });
-
   test("ends all sign-ins at a restart by default", async () => {
     await using own = await folder({});
     let session = { cookie: "" };

@@ -40,7 +40,7 @@ async function useAll(store: Awaited<ReturnType<typeof openStore>>): Promise<unk
 }
 
 describe("A damaged page", () => {
-  test("is reported, or rejects the start without a change", async () => {
+  test("appears in the health, or rejects the start without a change", async () => {
     const file = await fileWithHistory();
     const refused: number[] = [];
     const reported: number[] = [];
@@ -69,7 +69,7 @@ describe("A damaged page", () => {
 });
 
 describe("An empty file", () => {
-  test("is named in the log and the health", async () => {
+  test("appears in the log and the health", async () => {
     const folder = createFolder();
     writeFileSync(join(folder, "conversations.db"), "", { mode: 0o600 });
     const { log, lines } = createCapturedLog();
