@@ -2,7 +2,13 @@
 import { codeOf, type Log, type Release } from "../../kernel/index.ts";
 import { effectOf } from "./question-answer.ts";
 import { toSentence } from "./question-text.ts";
-import type { DeliveryCallbacks, DurableAnswer, InboundMessage, OpenQuestion } from "./contract.ts";
+import type {
+  Address,
+  DeliveryCallbacks,
+  DurableAnswer,
+  InboundMessage,
+  OpenQuestion,
+} from "./contract.ts";
 import type { WaitingAnswer } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -14,6 +20,8 @@ interface DurableAnswersOptions {
     callbacks: DeliveryCallbacks,
     options: { readonly dedupe: boolean },
   ) => void;
+  /** No application could accept the answer yet. */
+  readonly waits: (question: Address & { readonly id: string }) => void;
 }
 
 /** Pause before an answer that no application could accept is delivered again. */
@@ -90,17 +98,18 @@ export class DurableAnswers {
       rejected: (error) => {
         entry.isDelivering = false;
         if (isOver(error)) over();
-        else this.retry(entry, error);
+        else this.retry(entry, id, error);
       },
     };
     this.options.deliver(entry.message, callbacks, { dedupe: true });
   }
 
-  private retry(entry: WaitingAnswer, error: unknown): void {
-    const { id } = entry.message;
+  private retry(entry: WaitingAnswer, question: string, error: unknown): void {
+    const { id, channel, session } = entry.message;
     const text = "no application could accept the answer to a question; it is delivered again";
     if (!entry.hasFailed) this.options.log.info({ id, code: codeOf(error) }, text);
     entry.hasFailed = true;
+    this.options.waits({ channel, session, id: question });
     this.stopTimer ??= this.options.after(retryMs, () => this.deliverAll());
   }
 }

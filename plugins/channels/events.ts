@@ -47,6 +47,11 @@ export type ChannelsEvents = {
       /** Milliseconds since it was asked. */
       readonly ms: number;
     };
+  /** No application could accept the answer to a durable question yet. It is delivered again. */
+  "channels:answer-waits": Address & {
+    /** Id of the question. */
+    readonly id: string;
+  };
   /** A client asked to stop a message. */
   "channels:stop-asked": Address & {
     /** Id of the message that is stopped. */

@@ -272,6 +272,7 @@ function createQuestions(
       emit("channels:question-asked", event);
     },
     settled: (event) => emit("channels:question-settled", event),
+    waits: (event) => emit("channels:answer-waits", event),
     cleared: (address) => streams.questionsChanged(address),
     store: uses.conversations?.questions,
     ownership: uses.conversations?.ownership,

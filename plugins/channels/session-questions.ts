@@ -12,6 +12,8 @@ interface SessionQuestionsOptions extends Omit<QuestionsOptions, "answered" | "f
   readonly ownership: SessionOwnership | undefined;
   readonly history: Channels["history"];
   readonly deliver: ConstructorParameters<typeof DurableAnswers>[0]["deliver"];
+  /** No application could accept the answer of this question yet. */
+  readonly waits: ConstructorParameters<typeof DurableAnswers>[0]["waits"];
 }
 
 /** Pages of turns in which the settlement of an earlier question is looked up. */
@@ -32,10 +34,10 @@ export class SessionQuestions {
   private isRunning = false;
 
   constructor(options: SessionQuestionsOptions, sessions: Sessions) {
-    const { log, after, deliver, history } = options;
+    const { log, after, deliver, history, waits } = options;
     this.options = options;
     this.sessions = sessions;
-    this.answers = new DurableAnswers({ log, after, deliver }, sessions);
+    this.answers = new DurableAnswers({ log, after, deliver, waits }, sessions);
     const questionsOptions: QuestionsOptions = {
       ...options,
       answered: (question) => this.answers.add(question),

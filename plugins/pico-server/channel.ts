@@ -327,8 +327,8 @@ export class PicoChannel {
     const { connections, counters, admissionControl, sessions, sessionGuard, body } = this;
     const { config, needs } = this.scope;
     const { http } = needs;
-    const { stop, answer, drained } = this.channel;
-    const channel = { deliver: this.deliver, stop, answer, drained };
+    const { stop, answer, drained, questions, running } = this.channel;
+    const channel = { deliver: this.deliver, stop, answer, drained, questions, running };
     const { list, disconnect } = createConnectionList(connections);
     const listener = (): "gateway" | "dashboard" =>
       admissionControl.hasOwnListener() ? "gateway" : "dashboard";

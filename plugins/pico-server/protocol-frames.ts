@@ -37,7 +37,7 @@ const toMedia = ({ type, url, filename, content_type }: Partial<Attachment>): Me
   ...(filename !== undefined && { filename }),
 });
 
-function toToolCall(given: unknown): ToolCall[] {
+export function toToolCall(given: unknown): ToolCall[] {
   if (!isFields(given) || !isFields(given["function"])) return [];
   const { id } = given;
   const { name, arguments: text } = given["function"];

@@ -82,7 +82,10 @@ class ProtocolPresence implements Subscriber {
 
 interface ProtocolOptions {
   readonly sessions: SessionLog;
-  readonly channel: Pick<ChannelHandle, "deliver" | "stop" | "answer" | "drained">;
+  readonly channel: Pick<
+    ChannelHandle,
+    "deliver" | "stop" | "answer" | "drained" | "questions" | "running"
+  >;
   readonly config: () => Pick<PicoServerConfig, "answers">;
   readonly sessionGuard: Pick<SessionGuard, "isToken">;
   readonly body: PicoProtocol["body"];
@@ -169,6 +172,8 @@ export class ProtocolHub {
         mayAnswer(by, config())
           ? channel.answer(session, id, answer, by.sender, name)
           : { status: "unknown" },
+      questions: (session) => channel.questions(session),
+      running: (session) => channel.running(session),
       drained: channel.drained,
       isToken: (text) => sessionGuard.isToken(text, false),
       body,

@@ -5,7 +5,9 @@ import type {
   AnswerResult,
   InboundMessage,
   OutboundMessage,
+  OpenQuestion,
   QuestionAnswer,
+  RunningMessage,
   Sender,
   StopResult,
 } from "../channels/index.ts";
@@ -53,6 +55,10 @@ export interface PicoProtocol {
    * answer, also because of the setting `answers`, every question is unknown.
    */
   answer(session: string, id: string, answer: QuestionAnswer, by: Requester): Promise<AnswerResult>;
+  /** Lists the open questions of the session, as `ChannelHandle.questions` does. */
+  questions(session: string): Promise<readonly OpenQuestion[] | undefined>;
+  /** Lists the messages that the application works on, as `ChannelHandle.running` does. */
+  running(session: string): Promise<readonly RunningMessage[] | undefined>;
   /** Resolves as `Channels.drained` does. */
   drained(): Promise<void>;
   /** Whether the text is a token, so that it must not become a session id. */

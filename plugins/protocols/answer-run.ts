@@ -60,6 +60,8 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   isAsking = false;
   /** Question -> what a reader that ended because of it has received. */
   private readonly marks = new Map<string, RunMark>();
+  /** The messages whose answers this is. */
+  protected readonly requests: Set<string>;
   private readonly questions: RunMessage[] = [];
   /** Id of the application -> the latest call of it that has left. */
   private readonly latestCalls = new Map<string, NamedCall>();
@@ -76,6 +78,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   /** @param onOver - Called once, before the readers receive the end. */
   constructor(requestId: string, onOver: (end: RunEnd) => void, options: RunOptions = {}) {
     this.requestId = requestId;
+    this.requests = new Set([requestId]);
     this.onOver = onOver;
     this.options = options;
   }
@@ -103,7 +106,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   written(id: string, message: OutboundMessage, isFinal: boolean): void {
     const { inReplyTo, placeholder } = message;
     if (this.end || placeholder) return;
-    if (inReplyTo !== undefined && inReplyTo !== this.requestId) return;
+    if (inReplyTo !== undefined && !this.requests.has(inReplyTo)) return;
     const known = this.find(id) ?? this.add(id, message);
     if (known.isRemoved) return;
     // A complete message may still receive the results of its calls.
@@ -131,18 +134,19 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   }
 
   turned(message: InboundMessage): void {
-    if (this.end || message.id === this.requestId) return;
+    if (this.end || this.requests.has(message.id)) return;
     for (const follower of this.followers) follower.noteTurn(message);
     this.pump();
   }
 
   failed(requestId: string, error: unknown): void {
-    if (requestId === this.requestId) this.error = error;
+    if (this.requests.has(requestId)) this.error = error;
   }
 
   ended(requestId: string, end: AnswerEnd): void {
-    if (requestId !== this.requestId) return;
+    if (!this.requests.has(requestId)) return;
     if (end.code === "not_running") return this.fail(stoppingRefusal());
+    if (this.requests.size > 1) return void this.requests.delete(requestId);
     if (this.isDelivered || end.outcome !== "failed") return this.finish(this.withError(end));
     this.heldEnd = end;
   }
@@ -189,14 +193,16 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     return message;
   }
 
-  /** Questions that outlive the answer, and those of the session, are texts. */
+  /** The answer waits for its own questions, unless they outlive it. */
   private setQuestion(known: RunMessage, { content, question, inReplyTo }: OutboundMessage): void {
-    if (!question || inReplyTo === undefined || question.durable !== undefined) return;
+    if (!question) return;
     if (!known.asked) this.questions.push(known);
     const named = this.latestCalls.get(question.toolCallId ?? "")?.id;
     const isBehind = ({ id }: ToolCall): boolean => id === named;
     const call = this.messages.flatMap(({ calls }) => calls).findLast(isBehind);
-    known.asked = { content: known.asked?.content ?? content, question, call };
+    const isDurable = inReplyTo === undefined || question.durable !== undefined;
+    const asked = { content: known.asked?.content ?? content, question, call };
+    known.asked = { ...asked, ...(isDurable && { isDurable }) };
   }
 
   /** The question is settled. Its message may say so later. */
@@ -222,7 +228,8 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
   private setCalls(known: RunMessage, { toolCalls = [], inReplyTo }: OutboundMessage): void {
     const isForClient = (call: ToolCall): boolean =>
       call.for === "client" &&
-      inReplyTo === this.requestId &&
+      inReplyTo !== undefined &&
+      this.requests.has(inReplyTo) &&
       this.options.calls?.offered.has(call.name) === true &&
       !hasResult(call);
     known.clientCalls = toolCalls.filter(isForClient);
@@ -269,18 +276,23 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
 
   private finish(end: RunEnd): void {
     if (this.end) return;
+    const asks = this.unsettled();
     for (const message of this.messages) message.isClosed = true;
-    this.end = { ...end, ...this.issueCalls(end) };
+    this.end = { ...end, ...this.issueCalls(end), ...(asks.length > 0 && { asks }) };
     this.watchQuestions();
     this.onOver(this.end);
     this.pump();
   }
 
-  /** The open questions. */
-  get open(): readonly RunQuestion[] {
+  private unsettled(): readonly RunQuestion[] {
     const isOpen = ({ isClosed, isSettled }: RunMessage): boolean => !isClosed && !isSettled;
     const open = this.end ? [] : this.questions.filter(isOpen);
     return open.map((message) => runQuestionOf(message, message.asked!));
+  }
+
+  /** The open questions to which the answer waits. */
+  get open(): readonly RunQuestion[] {
+    return this.unsettled().filter(({ isDurable }) => isDurable !== true);
   }
 
   /** The answer waits when its questions are open and nothing else has been written for a while. */
@@ -299,7 +311,7 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
     }
     if (!isAsking) return;
     this.quiet = clock?.setTimeout(() => {
-      this.waiting = open;
+      this.waiting = this.unsettled();
       const mark = markOf(this.messages);
       for (const { id } of open) if (!this.marks.has(id)) this.marks.set(id, mark);
       this.pump();

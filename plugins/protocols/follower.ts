@@ -18,6 +18,8 @@ export type RunEnd = AnswerEnd & {
   readonly error?: unknown;
   /** Calls that the client must run, after a completed answer. */
   readonly calls?: readonly ToolCall[];
+  /** Questions of the answer that are open at its end. */
+  readonly asks?: readonly RunQuestion[];
 };
 /** The end of a response whose answer continues, or that has none. */
 export const openEnd = { outcome: "completed", finishReason: "stop", messages: 0 } as const;
@@ -225,7 +227,8 @@ export class Follower {
 
   private endsOn(waiting: readonly RunQuestion[]): boolean {
     const { endsOn = () => false } = this.options;
-    return waiting.length > 0 && waiting.every(({ question }) => endsOn(question));
+    const blocking = waiting.filter(({ isDurable }) => isDurable !== true);
+    return blocking.length > 0 && blocking.every(({ question }) => endsOn(question));
   }
 
   /** The reader has left. */

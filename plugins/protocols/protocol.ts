@@ -12,6 +12,7 @@ import { ClientCalls } from "./client-calls.ts";
 import { Gate } from "./gate.ts";
 import type { FileUrl } from "./media.ts";
 import { refuse, stoppingRefusal } from "./errors.ts";
+import { toAnswerId } from "./questions.ts";
 import { Runs } from "./runs.ts";
 
 /** The parts that the shapes of all protocols have. */
@@ -19,7 +20,8 @@ export type ProtocolShape<C> = {
   /** The validated section. */
   config: C;
   /** A replaced or removed token, and the deletion of a conversation, end responses. */
-  listens: TokenStoreEvents & Pick<ChannelsEvents, "channels:session-cleared">;
+  listens: TokenStoreEvents &
+    Pick<ChannelsEvents, "channels:answer-waits" | "channels:session-cleared">;
   /** The token store, the http plugin for the routes, the channel for messages, and the service
    *  that knows the application and reads the conversation. */
   needs: { tokens: Tokens; http: Http; picoServer: PicoServer; channels: Channels };
@@ -83,7 +85,7 @@ export interface Protocol<C extends CommonConfig = CommonConfig> {
   readonly config: () => C;
   readonly runs: Runs;
   readonly newId: () => string;
-  readonly channels: Pick<Channels, "can" | "history" | "questions">;
+  readonly channels: Pick<Channels, "can" | "deliverAnswers" | "history">;
   /** The tool calls that have left. */
   readonly calls: ClientCalls;
   /** Files of messages; undefined if messages carry images only. */
@@ -126,6 +128,7 @@ export async function startProtocol<C extends CommonConfig>(
   const calls = new ClientCalls({ channels, clock });
   const runs = new Runs({
     channel,
+    channels,
     clock,
     after: scope.after,
     log,
@@ -138,6 +141,9 @@ export async function startProtocol<C extends CommonConfig>(
     if (channel !== "pico") return;
     runs.clear(session);
     calls.clear(session);
+  });
+  scope.on("channels:answer-waits", ({ channel, session, id }) => {
+    if (channel === "pico") runs.waits(session, toAnswerId(id));
   });
   scope.onConfig(async (next) => {
     await assertToken(next, tokens, options);

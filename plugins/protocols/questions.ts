@@ -9,6 +9,8 @@ export interface AskedQuestion {
   readonly question: Question;
   /** The call of the application that the question is about, if the answer has it. */
   readonly call?: ToolCall | undefined;
+  /** True if the answer goes on without the settlement: it may end before. */
+  readonly isDurable?: boolean;
 }
 
 /** A question of an answer. */
@@ -30,6 +32,11 @@ export function runQuestionOf(
 /** The subject of a question in one line. */
 export const titleOf = ({ content, question }: Pick<RunQuestion, "content" | "question">): string =>
   question.title ?? content.split("\n", 1)[0]!.slice(0, 200);
+
+/** Returns the id of the message that delivers the answer of a durable question. */
+export const toAnswerId = (question: string): string => `answer:${question}`;
+
+export const isAnswerId = (request: string): boolean => request.startsWith(toAnswerId(""));
 
 /** Leads to the page that answers. */
 export const waitingLine = (address: string): string => `Waiting for an answer: ${address}`;

@@ -1,7 +1,6 @@
 // Steps of a request that all protocols share: names, body, message, answers, stop and files.
 import type { IncomingMessage } from "node:http";
 import { isSessionId, parseObject } from "../../lib/pico-wire/index.ts";
-import type { AnswerResult, Question, QuestionAnswer } from "../channels/index.ts";
 import { bodyType, readBody } from "../http/kit.ts";
 import { resolveSession } from "../pico-server/handshake/identity.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
@@ -247,59 +246,19 @@ export interface QuestionBefore {
  * Returns the open question for which a new message would wait: no client would show the
  * reason. Results of tools and repeated requests pass.
  */
-export function questionBefore(
+export async function questionBefore(
   protocol: Protocol,
   { request }: Call,
   { session, id, turn }: Pick<MessageOptions, "session" | "id" | "turn">,
-): QuestionBefore | undefined {
-  const { channels, runs } = protocol;
+): Promise<QuestionBefore | undefined> {
+  const { channel, runs } = protocol;
   if (turn.toolResults || runs.find(session, id)) return undefined;
-  const asked = channels
-    .questions({ channel: "pico", session })
-    .find(({ question }) => question.durable === undefined);
+  const open = await channel.questions(session);
+  const asked = open?.find(({ question }) => question.durable === undefined);
   if (!asked) return undefined;
   const address = protocol.askAddress(request, session, asked.id);
   const text = `${titleOf(asked)}\n\n${waitingLine(address)}`;
   return { id: asked.id, text };
-}
-
-/** The answer of a client to one question. */
-export interface ClientAnswer {
-  /** Id of the question. */
-  readonly id: string;
-  /** @param question - Undefined if the session has not asked it, as far as the server knows. */
-  toAnswer(question: Question | undefined): QuestionAnswer;
-}
-
-/** The effect of the answers of a request. */
-interface AnsweredQuestions {
-  /** The answer that has asked; undefined if it is not kept. */
-  readonly kept: KeptRun | undefined;
-  /** Question -> effect. */
-  readonly results: ReadonlyMap<string, AnswerResult>;
-}
-
-/**
- * Answers questions of one session. Those of another session are unknown, like any other id.
- *
- * @throws store_unavailable if an answer could not be stored.
- */
-export async function answerQuestions(
-  { runs, channel }: Protocol,
-  session: string,
-  answers: readonly ClientAnswer[],
-  by: Call["access"],
-): Promise<AnsweredQuestions> {
-  const ids = answers.map(({ id }) => id);
-  const kept = runs.asking(session, ids);
-  const results = new Map<string, AnswerResult>();
-  for (const { id, toAnswer } of answers) {
-    const answer = toAnswer(kept?.question(id)?.question);
-    const result = await channel.answer(session, id, answer, by);
-    results.set(id, result);
-    if (result.settled) kept?.noteSettled(id);
-  }
-  return { kept, results };
 }
 
 /** Whether the client may send messages to the session of the file. */

@@ -1,13 +1,15 @@
 // Delivers messages to the application, and keeps their answers while clients follow them.
 import { hash } from "node:crypto";
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import { keyOf } from "../../lib/util.ts";
-import type { InboundMessage, Sender, StopResult } from "../channels/index.ts";
+import { BoundedMap, keyOf } from "../../lib/util.ts";
+import type { AnswerEnd, Channels, InboundMessage, Sender, StopResult } from "../channels/index.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
 import { AnswerRun, type RunOptions } from "./answer-run.ts";
 import type { ClientCalls } from "./client-calls.ts";
-import type { RunEnd } from "./follower.ts";
+import { markOf, openEnd, type RunEnd, type RunMark } from "./follower.ts";
+import { toOutbound } from "./stored.ts";
 import { refuse } from "./errors.ts";
+import { isAnswerId } from "./questions.ts";
 import { offeredNames } from "./tools.ts";
 
 /** Answers that a repeated request may still read. */
@@ -18,6 +20,7 @@ const minActive = 256;
 
 interface RunsOptions {
   readonly channel: PicoProtocol;
+  readonly channels: Pick<Channels, "history" | "deliverAnswers">;
   readonly clock: Clock;
   readonly after: (ms: number, run: () => void) => Release;
   readonly log: Log;
@@ -70,9 +73,13 @@ export class KeptRun extends AnswerRun {
   isSeen = false;
   /** A client of the protocol has asked to stop it. */
   isStopped = false;
+  /** No request of this protocol has begun it: it goes on when its readers leave. */
+  isJoined = false;
+  /** The part of a joined answer that was written before. */
+  before: RunMark | undefined;
 
   constructor(
-    { session, id, isExpendable }: RunRequest,
+    { session, id, isExpendable }: Pick<RunRequest, "session" | "id" | "isExpendable">,
     digest: string,
     onOver: (end: RunEnd) => void,
     options: RunOptions,
@@ -82,7 +89,48 @@ export class KeptRun extends AnswerRun {
     this.isExpendable = isExpendable;
     this.digest = digest;
   }
+
+  /** Follows the answers to more messages, after its own. */
+  follow(requests: readonly string[]): void {
+    for (const request of requests) this.requests.add(request);
+  }
+
+  /** No application can take the message now: the response does not wait for it. */
+  waitsFor(request: string): void {
+    if (this.end || !this.requests.has(request)) return;
+    const message = { content: waitsText, inReplyTo: request };
+    this.written(`waits:${request}`, message, true);
+    this.ended(request, openEnd);
+  }
+
+  /** No answer to this message comes. */
+  skip(request: string): void {
+    this.ended(request, openEnd);
+  }
+
+  /** Ends without the answers that are missing. */
+  giveUp(): void {
+    for (const request of this.requests) this.ended(request, openEnd);
+  }
+
+  override ended(request: string, end: AnswerEnd): void {
+    const isRefused = this.isJoined && retryable.includes(end.code ?? "");
+    if (isRefused && isAnswerId(request)) this.waitsFor(request);
+    else super.ended(request, end);
+  }
+
+  /** Adds a message of an earlier time, unless this has a later state of it. */
+  restore(...[id, message, isFinal]: Parameters<AnswerRun["written"]>): void {
+    if (!this.messages.some((known) => known.id === id)) this.written(id, message, isFinal);
+  }
 }
+
+const waitsText = "The answer is stored. It waits for the program.";
+
+/** Sessions whose tools are remembered. */
+const maxOffers = 1_000;
+/** Turns in which the beginning of a joined answer is looked up. */
+const maxTurns = 200;
 
 const digestOf = ({ content, media, toolResults }: RunRequest): string => {
   const images = media.map(({ bytes, url, sha256 = url }) =>
@@ -106,6 +154,11 @@ export class Runs {
   /** Session -> key of its latest answer in `kept`. */
   private readonly latestKeys = new Map<string, string>();
   private readonly removals = new Map<string, Release>();
+  /** Session -> the tools of its latest request that had some. */
+  private readonly offers = new BoundedMap<
+    string,
+    { readonly offered: ReadonlySet<string>; readonly place: string | undefined }
+  >(maxOffers);
 
   constructor(options: RunsOptions) {
     this.options = options;
@@ -187,12 +240,68 @@ export class Runs {
     const { channel, after } = this.options;
     const stop = (): void => {
       if (run.readers > 0 || run.end) return;
+      if (run.isJoined) return run.fail(refuse("not_running", "No client follows the answer."));
       run.isStopped = true;
       void channel.stop(run.session, run.requestId, client);
     };
     run.readers -= 1;
-    if (stops === "later") after(repeatMs, stop);
+    if (run.isJoined) stop();
+    else if (stops === "later") after(repeatMs, stop);
     else if (stops) stop();
+  }
+
+  /**
+   * Follows answers that no request of this protocol has begun, with what they have said so far.
+   *
+   * @param ids - Of the messages, in the order of their answers.
+   */
+  async join(
+    session: string,
+    [first, ...others]: readonly [string, ...string[]],
+  ): Promise<KeptRun> {
+    const { channel, channels, after, answerMs, clock, calls } = this.options;
+    const { offered = new Set<string>(), place } = this.offers.get(session) ?? {};
+    const releases: Release[] = [];
+    const onOver = (): void => {
+      for (const release of releases) release();
+      this.active.delete(run);
+    };
+    const run = new KeptRun({ session, id: first, isExpendable: true }, "", onOver, {
+      clock,
+      calls: {
+        offered,
+        name: (messageId, call) => calls.name({ session, messageId, place }, call),
+        issue: (messageId, call) => calls.issue({ session, messageId, place }, call),
+      },
+    });
+    run.follow(others);
+    run.isJoined = true;
+    releases.push(channel.subscribe(session, run));
+    this.active.add(run);
+    const { items } = await channels.history({ channel: "pico", session }, { limit: maxTurns });
+    const ids = [first, ...others];
+    for (const turn of items)
+      if (turn.role === "assistant" && ids.includes(turn.inReplyTo ?? ""))
+        run.restore(turn.id, toOutbound(turn), turn.complete !== false);
+    const isBefore = (id: string): boolean =>
+      items.some((turn) => turn.id === id && !isAnswerId(turn.inReplyTo ?? ""));
+    run.before = markOf(run.messages.filter(({ id }) => isBefore(id)));
+    run.accepted();
+    const running = (await channel.running(session))?.map(({ id }) => id);
+    for (const id of ids) {
+      const turn = items.find((each) => each.requestId === id && each.role === "user");
+      // Without an outcome and without a node that works on it, it ended with its process.
+      const isGone = running?.includes(id) === false;
+      if (turn?.outcome !== undefined || (isGone && (turn || !isAnswerId(id))))
+        run.ended(id, openEnd);
+    }
+    if (!run.end) releases.push(after(answerMs(), () => run.giveUp()));
+    return run;
+  }
+
+  /** No application could accept the answer to a durable question yet. */
+  waits(session: string, id: string): void {
+    for (const run of this.active) if (run.session === session) run.waitsFor(id);
   }
 
   /** Ends all answers for their clients. The application is not stopped. */
@@ -202,6 +311,7 @@ export class Runs {
 
   /** Ends the answers of a session whose conversation is deleted, and keeps none of them. */
   clear(session: string): void {
+    this.offers.delete(session);
     const end = { outcome: "stopped", finishReason: "stopped", messages: 0 } as const;
     for (const run of this.active) if (run.session === session) run.ended(run.requestId, end);
     for (const [key, run] of this.kept) if (run.session === session) this.forget(key);
@@ -216,11 +326,12 @@ export class Runs {
     const { session, id, sender, isRepeatable, place } = request;
     let cancelTimeout: Release | undefined;
     let unsubscribe: Release | undefined;
-    const onOver = ({ error }: RunEnd): void => {
+    const onOver = ({ error, asks }: RunEnd): void => {
       cancelTimeout?.();
       unsubscribe?.();
       this.active.delete(run);
       run.endedAt = clock.monotonic();
+      if (asks && !this.kept.has(key)) this.keep(key, run);
       if (this.kept.has(key)) this.expire(key, retryable.includes(codeOf(error)) ? 0 : keepMs);
     };
     // The time that people need for questions does not count.
@@ -229,9 +340,11 @@ export class Runs {
       if (!isAsking && !run.end) cancelTimeout = after(answerMs(), onTimeout);
       if (isAsking && !this.kept.has(key)) this.keep(key, run);
     };
+    const offered = offeredNames(request);
+    if (offered.size > 0) this.offers.set(session, { offered, place });
     const run = new KeptRun(request, digest, onOver, {
       calls: {
-        offered: offeredNames(request),
+        offered,
         name: (messageId, call) => calls.name({ session, messageId, place }, call),
         issue: (messageId, call) => calls.issue({ session, messageId, place }, call),
       },

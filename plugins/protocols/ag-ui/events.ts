@@ -184,12 +184,12 @@ export class RunEvents implements RunReader {
     this.event({ type: "CUSTOM", name: "doorward.question", value });
   }
 
-  waits(questions: readonly RunQuestion[]): void {
+  waits(questions: readonly RunQuestion[], usage: object = {}): void {
     for (const id of this.sent.keys()) this.closed(id);
     this.snapshot();
     const { threadId, runId } = this.input;
     const outcome = { type: "interrupt", interrupts: questions.map(toInterrupt) };
-    this.event({ type: "RUN_FINISHED", threadId, runId, outcome });
+    this.event({ type: "RUN_FINISHED", threadId, runId, outcome, ...usage });
     this.events.end();
   }
 
@@ -213,6 +213,7 @@ export class RunEvents implements RunReader {
       const type = end.outcome === "stopped" ? "cancelled" : "success";
       const usage = toUsage(end.model, end.usage);
       const known = usage.length > 0 && { usage };
+      if (end.asks) return this.waits(end.asks, known || {});
       this.event({ type: "RUN_FINISHED", threadId, runId, outcome: { type }, ...known });
     }
     this.events.end();

@@ -1,7 +1,7 @@
 // Parses the input of a run.
 import { isObject } from "../../../lib/util.ts";
 import type { ClientTool, Media, PreviousTurn } from "../../channels/index.ts";
-import type { ClientAnswer } from "../requests.ts";
+import type { ClientAnswer } from "../answers.ts";
 import {
   missing,
   own,

@@ -1,7 +1,7 @@
 // Shows questions of the application as interrupts, and reads the answers that resume a run.
 import { defined, isObject } from "../../../lib/util.ts";
 import type { Question, QuestionAnswer } from "../../channels/index.ts";
-import type { ClientAnswer } from "../requests.ts";
+import type { ClientAnswer } from "../answers.ts";
 import { own, unsupported, requireText, readOptionalList, type JsonObject } from "../fields.ts";
 import { toApproval, toChoice, type RunQuestion } from "../questions.ts";
 import { readItems } from "../turn.ts";

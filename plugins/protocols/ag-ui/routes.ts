@@ -2,7 +2,6 @@
 import { isRequestError } from "../../http/request-error.ts";
 import {
   downloadRoutes,
-  answerQuestions,
   decodeName,
   prepareTurn,
   questionBefore,
@@ -12,6 +11,7 @@ import {
   withBody,
   type QuestionBefore,
 } from "../requests.ts";
+import { answerQuestions } from "../answers.ts";
 import type { JsonObject } from "../fields.ts";
 import type { Protocol } from "../protocol.ts";
 import { streamAnswer } from "../stream.ts";
@@ -56,14 +56,14 @@ export class RunRoutes {
     const parse = (body: JsonObject): RunInput => parseInput(body, this.protocol);
     return withBody(this.protocol, call, parse, async (input, release) => {
       const session = await sessionOf(this.protocol, call, input.threadId, "threadId");
-      const settled = await this.answer(call, session, input);
-      const kept = this.findKept(session, input);
+      const { settled, run: joined } = await this.answer(call, session, input);
+      const kept = joined ?? this.findKept(session, input);
       const { turnId: id } = input;
       // After a restart, the last message of the user is not a new one if there are only answers.
       const isTurn = !kept && (input.resume.length === 0 || isNewMessage(input));
       const turn =
         isTurn && input.turn && (await prepareTurn(this.protocol, call, session, input.turn));
-      const before = turn && questionBefore(this.protocol, call, { session, id, turn });
+      const before = turn && (await questionBefore(this.protocol, call, { session, id, turn }));
       if (before) {
         release();
         return this.explain(call, input, before);
@@ -89,11 +89,20 @@ export class RunRoutes {
   }
 
   /** Answers the interrupts that the client resumes. None of them is an error. */
-  private async answer(call: Call, session: string, { resume }: RunInput): Promise<Settled> {
-    const { results } = await answerQuestions(this.protocol, session, resume, call.access);
+  private async answer(
+    call: Call,
+    session: string,
+    input: RunInput,
+  ): Promise<{ readonly settled: Settled; readonly run: KeptRun | undefined }> {
+    const { protocol } = this;
+    const { resume, turnId } = input;
+    // The question may have been the whole answer to the last message.
+    const follows = ({ inReplyTo }: { readonly inReplyTo: string | undefined }): boolean =>
+      !isNewMessage(input) || inReplyTo === turnId;
+    const { results, run } = await answerQuestions(protocol, session, resume, call.access, follows);
     // After an answer that is not valid, the next interrupt asks again.
     const noted = [...results].filter(([, { status }]) => status !== "invalid");
-    return new Map(noted.map(([id, result]) => [id, result.settled]));
+    return { settled: new Map(noted.map(([id, result]) => [id, result.settled])), run };
   }
 
   /** The answer that the client does not begin: the one to its message, or the one in progress. */

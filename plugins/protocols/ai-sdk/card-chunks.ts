@@ -12,6 +12,8 @@ export interface Continued {
   readonly rejected: readonly string[];
   /** Ids that are not questions of the answer: their cards close. */
   readonly unknown: readonly string[];
+  /** Settled questions that the answer does not contain. */
+  readonly settled: readonly RunQuestion[];
 }
 
 /**
@@ -34,12 +36,13 @@ export class CardChunks {
   constructor(write: (chunk: object) => void, endParts: () => void, continued?: Continued) {
     this.write = write;
     this.endParts = endParts;
-    const { answers = [], rejected = [], unknown = [] } = continued ?? {};
+    const { answers = [], rejected = [], unknown = [], settled = [] } = continued ?? {};
     for (const { id, toolCallId } of answers) this.cards.set(id, toolCallId);
     for (const { id, toolCallId, isApproval } of answers)
       if (rejected.includes(id)) this.openAgain(id, toolCallId, isApproval);
       else if (unknown.includes(id)) this.write({ type: "tool-output-denied", toolCallId });
     if (rejected.length === 0) this.write({ type: "start-step" });
+    for (const question of settled) this.settled(question);
   }
 
   /** Begins another step, if the one before is over. */
@@ -61,7 +64,10 @@ export class CardChunks {
     this.allowed.delete(id);
   }
 
-  asked(asked: RunQuestion): void {
+  /** @param isLast - The answer is over, and so are the steps. */
+  asked(asked: RunQuestion, isLast = false): void {
+    // The page answers cards of the last step only, and the answer goes on.
+    if (asked.isDurable && !isLast) return;
     const { id, content, question, call } = asked;
     const isApproval = question.kind === "approval";
     const isCalled = isApproval && call !== undefined && this.calls.has(call.id);
@@ -80,7 +86,9 @@ export class CardChunks {
       this.write({ type: "tool-approval-request", approvalId: id, toolCallId, reason: content });
   }
 
-  settled({ id, question, sentence }: RunQuestion): void {
+  settled(asked: RunQuestion): void {
+    const { id, question, sentence } = asked;
+    if (!this.cards.has(id)) this.asked(asked, true);
     const toolCallId = this.cards.get(id);
     const { settled, kind } = question;
     if (toolCallId === undefined || !settled) return;
@@ -91,7 +99,12 @@ export class CardChunks {
     if (isYes && toolCallId !== id) return void this.allowed.set(toolCallId, facts);
     if (isYes) return this.output(toolCallId, facts, kind === "approval");
     if (kind === "approval") return this.write({ type: "tool-output-denied", toolCallId });
-    this.write({ type: "tool-output-error", toolCallId, errorText: sentence, dynamic: true });
+    this.write({
+      type: "tool-output-error",
+      toolCallId,
+      errorText: sentence || "No answer.",
+      dynamic: true,
+    });
   }
 
   /** The application has not told the results of these calls. */

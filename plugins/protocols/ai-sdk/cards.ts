@@ -1,7 +1,7 @@
 // Shows questions of the application as calls of tools, which is how a page asks its person.
 import { defined, isObject } from "../../../lib/util.ts";
 import type { QuestionAnswer } from "../../channels/index.ts";
-import type { ClientAnswer } from "../requests.ts";
+import type { ClientAnswer } from "../answers.ts";
 import {
   invalidType,
   own,

@@ -149,7 +149,8 @@ export class ChunkReader implements RunReader {
   over(end: RunEnd): void {
     this.closeAll();
     this.cards.over();
-    const { outcome, finishReason, usage, model } = end;
+    const { outcome, finishReason, usage, model, asks = [] } = end;
+    for (const question of asks) this.cards.asked(question, true);
     if (outcome === "failed") {
       const refusal = toEndRefusal(end);
       // The page resumes after a broken connection, and not after an error.
@@ -164,7 +165,8 @@ export class ChunkReader implements RunReader {
       const messageMetadata = Object.keys(facts).length > 0 ? facts : undefined;
       return this.finish({
         type: "finish",
-        finishReason: end.calls ? "tool-calls" : (finishReasons[finishReason] ?? "other"),
+        finishReason:
+          end.calls || asks.length > 0 ? "tool-calls" : (finishReasons[finishReason] ?? "other"),
         ...(messageMetadata && { messageMetadata }),
       });
     }

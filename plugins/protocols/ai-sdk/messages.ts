@@ -1,7 +1,7 @@
 // Converts the turns of a conversation to the messages that a page shows.
 import type { Turn } from "../../conversations/index.ts";
 import { toDataUrl, type FileUrl } from "../media.ts";
-import type { Question } from "../../channels/index.ts";
+import type { OpenQuestion } from "../../channels/index.ts";
 import { titleOf } from "../questions.ts";
 import { askTool, toInput } from "./cards.ts";
 import { mediaTypeOf } from "./chunks.ts";
@@ -15,7 +15,7 @@ interface UiMessage {
   readonly isNamed: boolean;
 }
 
-function toOpenCard(id: string, content: string, question: Question): object {
+function toOpenCard({ id, content, question }: OpenQuestion): object {
   const isApproval = question.kind === "approval";
   return {
     type: "dynamic-tool",
@@ -29,14 +29,8 @@ function toOpenCard(id: string, content: string, question: Question): object {
   };
 }
 
-function toParts(
-  { id, content, question, kind, complete, attachments = [] }: Turn,
-  fileUrl: FileUrl,
-): object[] {
+function toParts({ content, kind, complete, attachments = [] }: Turn, fileUrl: FileUrl): object[] {
   if (kind === "tool_calls") return [];
-  // A reloaded page can answer.
-  if (question?.state === "open" && question.durable === undefined)
-    return [toOpenCard(id, content, question)];
   const type = kind === "thought" ? "reasoning" : "text";
   const state = complete === false ? "streaming" : "done";
   const files = attachments.map((media) => ({
@@ -60,22 +54,40 @@ function nameQuestion(messages: UiMessage[], requestId: string): void {
   if (earlier !== -1) messages.splice(earlier, at - earlier);
 }
 
+/** A page answers cards of its last message only, and only as one of the assistant. */
+function addCards(messages: UiMessage[], open: readonly OpenQuestion[]): void {
+  const [first] = open;
+  if (!first) return;
+  if (messages.at(-1)?.role !== "assistant")
+    messages.push({ id: first.id, role: "assistant", parts: [], isNamed: false });
+  messages.at(-1)!.parts.push(...open.map(toOpenCard));
+}
+
+interface ConversationOptions {
+  /** Returns the id of the message that answers this one. */
+  readonly answerIdOf: (requestId: string) => string;
+  readonly fileUrl: FileUrl;
+  /** The questions that can be answered now. */
+  readonly open: readonly OpenQuestion[];
+}
+
 /**
  * Joins the turns that answer one message. A message that was edited or regenerated replaces the
  * earlier one and everything after it, as in the page.
- *
- * @param answerIdOf - Returns the id of the message that answers this one.
  */
 export function toUiMessages(
   turns: readonly Turn[],
-  answerIdOf: (requestId: string) => string,
-  fileUrl: FileUrl,
+  { answerIdOf, fileUrl, open }: ConversationOptions,
 ): readonly object[] {
   const messages: UiMessage[] = [];
   for (const turn of turns) {
     const { role, inReplyTo } = turn;
     // The results are in the message of the assistant that the answer to them continues.
     if (role === "tool") continue;
+    if (open.some(({ id: asked }) => asked === turn.id)) {
+      if (inReplyTo !== undefined) nameQuestion(messages, inReplyTo);
+      continue;
+    }
     const isAnswer = role === "assistant" && inReplyTo !== undefined;
     const id = isAnswer ? answerIdOf(inReplyTo) : turn.id;
     const known = messages.find((message) => message.id === id);
@@ -85,5 +97,6 @@ export function toUiMessages(
       messages.push({ id, role, parts: toParts(turn, fileUrl), isNamed: false });
     }
   }
+  addCards(messages, open);
   return messages.map(({ isNamed: _, ...message }) => message);
 }

@@ -2,7 +2,6 @@
 import { toAnswerResponse } from "../../pico-server/http/post-in-session.ts";
 import {
   downloadRoutes,
-  answerQuestions,
   decodeName,
   prepareTurn,
   questionBefore,
@@ -12,6 +11,7 @@ import {
   withBody,
   type QuestionBefore,
 } from "../requests.ts";
+import { answerQuestions } from "../answers.ts";
 import { isCut, toEndRefusal } from "../errors.ts";
 import type { JsonObject } from "../fields.ts";
 import { openEnd, type RunMark } from "../follower.ts";
@@ -85,7 +85,7 @@ export class ChatRoutes {
         return this.continueWith(call, session, id, parsed.answers ?? []);
       }
       const turn = await prepareTurn(protocol, call, session, parsed.turn);
-      const before = questionBefore(protocol, call, { session, id, turn });
+      const before = await questionBefore(protocol, call, { session, id, turn });
       if (before) {
         settled();
         return this.explain(call, answerId(session, id), before);
@@ -112,17 +112,12 @@ export class ChatRoutes {
     answers: readonly PageAnswer[],
   ): Promise<undefined> {
     const { protocol } = this;
-    const { kept, results } = await answerQuestions(protocol, session, answers, call.access);
+    const answered = await answerQuestions(protocol, session, answers, call.access);
+    const { run, from, results, unknown, settled } = answered;
     const ids = answers.map(({ id }) => id);
     const rejected = ids.filter((id) => results.get(id)?.status === "invalid");
-    const unknown = ids.filter((id) => !kept?.question(id));
-    const continued = { answers, rejected, unknown };
-    if (kept)
-      return this.stream(call, kept, {
-        id: messageId,
-        continued,
-        from: kept.markOfLast(ids),
-      });
+    const continued = { answers, rejected, unknown, settled };
+    if (run) return this.stream(call, run, { id: messageId, continued, from });
     const events = new EventWriter(protocol, call, streamHeaders);
     new ChunkReader(events, messageId, { fileUrl: protocol.fileUrl, continued }).over(openEnd);
     return undefined;
@@ -166,7 +161,13 @@ export class ChatRoutes {
   private answer(call: Call, session: string): Promise<JsonReply | undefined> {
     const { protocol } = this;
     return withBody(protocol, call, readAnswer, async (answer, release) => {
-      const { results } = await answerQuestions(protocol, session, [answer], call.access);
+      const { results } = await answerQuestions(
+        protocol,
+        session,
+        [answer],
+        call.access,
+        () => false,
+      );
       release();
       const { status, body: value } = toAnswerResponse(results.get(answer.id)!);
       return { status, value };
@@ -186,8 +187,10 @@ export class ChatRoutes {
   private async listMessages(session: string): Promise<JsonReply> {
     const address = { channel: "pico", session };
     const { items } = await this.protocol.channels.history(address, { limit: maxTurns });
-    const toId = (id: string): string => answerId(session, id);
-    return { value: { messages: toUiMessages(items, toId, this.protocol.fileUrl) } };
+    const open = (await this.protocol.channel.questions(session)) ?? [];
+    const answerIdOf = (id: string): string => answerId(session, id);
+    const { fileUrl } = this.protocol;
+    return { value: { messages: toUiMessages(items, { answerIdOf, fileUrl, open }) } };
   }
 }
 

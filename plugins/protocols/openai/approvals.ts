@@ -3,7 +3,7 @@ import { isObject } from "../../../lib/util.ts";
 import type { ToolCall } from "../../channels/index.ts";
 import { own, readFlag, readText, unsupported, requireText, type JsonObject } from "../fields.ts";
 import { titleOf, toApproval, type RunQuestion } from "../questions.ts";
-import type { ClientAnswer } from "../requests.ts";
+import type { ClientAnswer } from "../answers.ts";
 import { questionOfApproval } from "./places.ts";
 
 /** At most as many questions as a session can have open. */

@@ -61,9 +61,9 @@ export async function exchange(
   const endsOn = ({ kind }: Question): boolean =>
     questions === "responses" && format.hasApprovals === true && kind === "approval";
   const addressOf = (id: string): string => protocol.askAddress(call.request, session, id);
-  const linkOf: LinkOf = ({ id }) =>
-    questions === "wait" ? undefined : waitingLine(addressOf(id));
-  const reading = { showsThoughts, linkOf, fileUrl: protocol.fileUrl, watcher };
+  const linkOf: LinkOf = ({ id, isDurable }) =>
+    questions === "wait" && !isDurable ? undefined : waitingLine(addressOf(id));
+  const reading = { showsThoughts, linkOf, hasForm: endsOn, fileUrl: protocol.fileUrl, watcher };
   const toReader = (sink: TextSink): PlainText => new PlainText(sink, reading);
   const following = { from, endsOn, stopsOnClose };
   if (!isStreamed) {
@@ -134,8 +134,10 @@ function waitForAnswer(
         resolve({ value: format.whole(texts, openEnd, questions), asked: questions[0]?.id });
       },
       over(end) {
+        const open = asked ?? run.end?.asks?.[0]?.id;
         if (end.outcome === "failed") reject(toEndRefusal(end));
-        else resolve({ value: format.whole(texts, end), asked });
+        else if (open !== undefined && refuseOpen) reject(refuseOpen(open));
+        else resolve({ value: format.whole(texts, end, end.asks), asked: open });
       },
     };
     const onDue = (): void => {

@@ -25,6 +25,8 @@ export type ReplyWatcher = Pick<TextSink, "text" | "over">;
 interface PlainTextOptions {
   readonly showsThoughts: boolean;
   readonly linkOf: LinkOf;
+  /** Whether the protocol has a form for the question. */
+  readonly hasForm: (question: RunQuestion["question"]) => boolean;
   readonly fileUrl: FileUrl;
   readonly watcher?: ReplyWatcher | undefined;
 }
@@ -87,7 +89,9 @@ export class PlainText implements RunReader {
 
   over(end: RunEnd): void {
     this.options.watcher?.over(end);
-    this.sink.over(end);
+    const { asks: open, ...rest } = end;
+    const asks = open?.filter(({ question }) => this.options.hasForm(question)) ?? [];
+    this.sink.over({ ...rest, ...(asks.length > 0 && { asks }) });
   }
 
   private append(kind: TextKind, id: string, text: string): void {

@@ -150,6 +150,11 @@ class ResponseSink implements TextSink {
 
   waits(questions: readonly RunQuestion[]): void {
     this.close("completed");
+    this.ask(questions);
+    this.complete("completed", openEnd);
+  }
+
+  private ask(questions: readonly RunQuestion[]): void {
     for (const question of questions) {
       const item = toApprovalItem(question, this.ids.session);
       const output_index = this.done.length;
@@ -157,7 +162,6 @@ class ResponseSink implements TextSink {
       this.emit("response.output_item.done", { output_index, item });
       this.done.push(item);
     }
-    this.complete("completed", openEnd);
   }
 
   over(end: RunEnd): void {
@@ -165,6 +169,7 @@ class ResponseSink implements TextSink {
     if (!this.hasMessage && status === "completed" && !end.calls) this.open("text");
     this.close(status === "completed" ? "completed" : "incomplete");
     for (const call of end.calls ?? []) this.writeCall(call);
+    this.ask(end.asks ?? []);
     this.complete(status, end);
   }
 

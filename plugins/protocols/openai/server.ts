@@ -3,7 +3,6 @@ import type { JsonObject } from "../fields.ts";
 import type { Protocol } from "../protocol.ts";
 import { refuse, type Refusal } from "../errors.ts";
 import {
-  answerQuestions,
   decodeName,
   prepareTurn,
   sessionOf,
@@ -12,6 +11,7 @@ import {
   questionBefore,
   type QuestionBefore,
 } from "../requests.ts";
+import { answerQuestions } from "../answers.ts";
 import type { Call, JsonReply, Route } from "../server.ts";
 import { productOf, toHeaderText } from "../session.ts";
 import { Chains, type Continuation } from "./chains.ts";
@@ -156,7 +156,7 @@ export class OpenaiRoutes {
       this.answered.set(session, true);
       const { messageId: id, isRepeatable, key } = ids;
       const isExpendable = key !== undefined;
-      const before = questionBefore(protocol, call, { session, id, turn });
+      const before = await questionBefore(protocol, call, { session, id, turn });
       if (before) {
         release();
         return this.explain(call, operation, ids.name, { session, ...before });
@@ -208,14 +208,13 @@ export class OpenaiRoutes {
     const ids = answers.map(({ id }) => id);
     // Without the response before, the client shows that it has received the questions.
     const isKnown = known !== undefined || this.haveAsked(session, ids, requests);
-    const { kept } = isKnown
+    const { run, from } = isKnown
       ? await answerQuestions(protocol, session, answers, call.access)
-      : { kept: undefined };
+      : { run: undefined, from: undefined };
     const headers = { "X-Doorward-Session": toHeaderText(name) };
-    if (!kept) return this.replyWith(call, operation, name, "This question is no longer open.");
-    const from = kept.markOfLast(ids);
+    if (!run) return this.replyWith(call, operation, name, "This question is no longer open.");
     const format = createFormat(protocol.newId(), name);
-    return exchange(protocol, call, { run: kept, format, headers, isStreamed, session, from });
+    return exchange(protocol, call, { run, format, headers, isStreamed, session, from });
   }
 
   /** Whether the session has asked these questions with the same names and arguments. */

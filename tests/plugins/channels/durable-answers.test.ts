@@ -25,6 +25,7 @@ test("delivers the answers of two sessions whose questions share an id", () => {
     {
       log: { info: () => undefined } as never,
       after: () => () => undefined,
+      waits: () => undefined,
       deliver(message, { accepted }) {
         delivered.push(message.session);
         accept.push(() => accepted("accepted"));

@@ -15,6 +15,7 @@ function createRuns(stop: PicoProtocol["stop"] = async () => []) {
   } as unknown as PicoProtocol;
   const options = {
     after: () => () => undefined,
+    channels: { history: async () => ({ items: [] }), deliverAnswers: () => undefined },
     calls: new ClientCalls({
       channels: { history: async () => ({ items: [] }) },
       clock: createStoppedClock(),
