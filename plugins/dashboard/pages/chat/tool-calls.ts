@@ -19,8 +19,6 @@ export interface ToolCall {
   readonly isFailed: boolean;
   /** Undefined unless the application describes the step. */
   readonly described?: StepDescription;
-  /** True if `input` is longer than shown. */
-  readonly isCut?: true;
 }
 
 /** Frames have `function`; the history has its fields directly. The server has checked both. */
@@ -33,16 +31,14 @@ interface GivenCall extends StepDescription {
   readonly state?: StepState;
 }
 
-const maxText = 20_000;
-
 /** Arguments may be JSON in a string. */
 function formatValue(value: unknown): string | undefined {
   if (value === undefined || value === null || value === "") return undefined;
   try {
     const parsed: unknown = typeof value === "string" ? JSON.parse(value) : value;
-    return JSON.stringify(parsed, undefined, 2).slice(0, maxText);
+    return JSON.stringify(parsed, undefined, 2);
   } catch {
-    return String(value).slice(0, maxText);
+    return String(value);
   }
 }
 
@@ -65,7 +61,6 @@ export function readToolCall(call: unknown): ToolCall {
     isFailed: (error !== undefined && error !== null) || state === "failed",
     ...((title ?? details ?? locations) !== undefined && { described: rest }),
     ...(input !== undefined && { input }),
-    ...(input?.length === maxText && { isCut: true }),
     ...(said !== undefined && { output: said }),
   };
 }

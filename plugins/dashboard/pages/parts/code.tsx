@@ -11,8 +11,9 @@ import { onDemand } from "../live/on-demand.ts";
 /** Until it is loaded, code is plain text. */
 const useHighlighter = onDemand(() => import("./highlighted.tsx"));
 
-/** Longer code is folded. */
+/** Longer code is folded. A copy and a download are always whole. */
 const maxLines = 400;
+const maxCharacters = 64 * 1024;
 
 interface CodeProps {
   /** Language for the highlighter, for example `python`. */
@@ -31,8 +32,9 @@ export function Code({ language, text, title, fileName, actions }: CodeProps): J
   const [isOpen, setOpen] = useState(false);
   const [wraps, setWraps] = useState(false);
   const lines = useMemo(() => text.split("\n"), [text]);
-  const isFolded = lines.length > maxLines && !isOpen;
-  const shown = isFolded ? lines.slice(0, maxLines).join("\n") : text;
+  const isLong = lines.length > maxLines || text.length > maxCharacters;
+  const isFolded = isLong && !isOpen;
+  const shown = isFolded ? lines.slice(0, maxLines).join("\n").slice(0, maxCharacters) : text;
   const name = title ?? language;
   return (
     <div class={wraps ? "code wraps" : "code"}>
@@ -64,7 +66,9 @@ export function Code({ language, text, title, fileName, actions }: CodeProps): J
       </pre>
       {isFolded && (
         <Button kind="ghost" compact block onClick={() => setOpen(true)}>
-          Show all {formatCount(lines.length)} lines
+          {lines.length > maxLines
+            ? `Show all ${formatCount(lines.length)} lines`
+            : `Show all ${formatCount(text.length)} characters`}
         </Button>
       )}
     </div>

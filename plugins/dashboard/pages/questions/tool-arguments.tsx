@@ -4,6 +4,9 @@ import { foldBlankLines, visibleText } from "../../shared/visible-text.ts";
 import { readToolCall } from "../chat/tool-calls.ts";
 import { Notice } from "../parts/states.tsx";
 
+/** Characters that are shown. The page says so if there are more. */
+const maxShown = 20_000;
+
 interface ArgumentsProps {
   /** The call in the form of the program; undefined if it is not known. */
   readonly call: unknown;
@@ -13,7 +16,7 @@ interface ArgumentsProps {
 export function ToolArguments({ call }: ArgumentsProps): JSX.Element {
   if (call === undefined)
     return <Notice tone="warn">The arguments of the tool call are missing here.</Notice>;
-  const { name, input, isCut } = readToolCall(call);
+  const { name, input = "No arguments" } = readToolCall(call);
   return (
     <>
       <figure>
@@ -21,10 +24,12 @@ export function ToolArguments({ call }: ArgumentsProps): JSX.Element {
           Arguments of <code>{visibleText(name)}</code>
         </figcaption>
         <pre dir="ltr" tabIndex={0} role="group" aria-label="Arguments">
-          {foldBlankLines(visibleText(input ?? "No arguments"))}
+          {foldBlankLines(visibleText(input.slice(0, maxShown)))}
         </pre>
       </figure>
-      {isCut === true && <Notice tone="warn">The arguments are longer than shown here.</Notice>}
+      {input.length > maxShown && (
+        <Notice tone="warn">The arguments are longer than shown here.</Notice>
+      )}
     </>
   );
 }

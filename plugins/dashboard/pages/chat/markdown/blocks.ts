@@ -1,5 +1,6 @@
 // Lexes growing markdown: only the part that can still change is lexed again.
 import type { Token } from "marked";
+import { plainToken } from "./lexer.ts";
 
 /** A top-level part of a text. */
 interface Block {
@@ -40,7 +41,8 @@ function toBlocks(tokens: readonly Token[], start: number): Block[] {
  * and decides that it does not belong to the block before it.
  */
 function countFinished(tokens: readonly Token[]): number {
-  const last = tokens.findLastIndex(({ type }) => type !== "space");
+  // A block that a limit has cut is followed by its rest as plain text, and is not finished.
+  const last = tokens.findLastIndex(({ type }) => type !== "space" && type !== plainToken);
   for (let at = last; at > 0; at--)
     if (tokens[at - 1]?.type === "space" || tokens[at - 1]?.raw.endsWith("\n\n")) return at;
   return 0;

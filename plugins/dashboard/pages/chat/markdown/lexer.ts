@@ -11,7 +11,7 @@ const maxInlineDepth = 8;
 /** Characters of blocks, which are lexed again for each block around them. */
 const maxWork = 100_000;
 const maxTokens = 4_000;
-/** The rest of a longer text is plain. */
+/** The rest of a longer text is plain. Blocks of code at its top level do not count. */
 const maxText = 64 * 1024;
 /** The lexer reads the rest of a paragraph for each mark, so a longer one is lexed in parts. */
 const maxInlineText = 2_000;
@@ -48,7 +48,7 @@ class BoundedTokenizer extends Tokenizer {
 class BoundedLexer extends Lexer {
   private blockDepth = 0;
   private inlineDepth = 0;
-  private work = 0;
+  work = 0;
 
   override blockTokens(src: string, tokens: Token[] = [], isClipped?: boolean): never {
     this.work += src.length;
@@ -120,39 +120,86 @@ const tokensOfLine = 3;
  *
  * @returns The length of the text before the line with that token.
  */
-function lengthWithinLimits(text: string): number {
+function lengthWithinLimits(text: string, maxLength: number, maxCount: number): number {
   let isCode = false;
   let count = 0;
   let length = 0;
-  for (const line of text.slice(0, maxText).split("\n")) {
+  for (const line of text.slice(0, maxLength).split("\n")) {
     if (fence.test(line)) {
       isCode = !isCode;
       count += tokensOfCode / 2; // Its first and its last line count.
     } else if (!isCode) count += tokensOfLine + (line.match(marks)?.length ?? 0);
-    if (count > maxTokens) return length;
+    if (count > maxCount) return length;
     length += line.length + 1;
   }
-  return Math.min(text.length, maxText);
+  if (text.length <= maxLength) return text.length;
+  // The beginning of a line may look like the end of code.
+  return text.lastIndexOf("\n", maxLength - 1) + 1 || maxLength;
+}
+
+/** A block whose end is in the plain text behind it: a copy of it would be a part. */
+interface Cuttable {
+  isCut?: boolean;
+}
+
+/** @returns True if a limit has cut the code or table of a token. */
+export const isCutToken = (token: Token): boolean => (token as Cuttable).isCut === true;
+
+function markCut(token: Token | undefined): void {
+  if (!token) return;
+  (token as Cuttable).isCut = true;
+  if (token.type !== "table") markCut(childrenOf(token).at(-1));
+}
+
+const lengthOf = (tokens: readonly Token[]): number =>
+  tokens.reduce((sum, { raw }) => sum + raw.length, 0);
+
+function lexWithinLimits(text: string): readonly Token[] {
+  const tokenizer = new BoundedTokenizer();
+  const found: Token[] = [];
+  let rest = text;
+  let count = 0;
+  let prose = 0;
+  let work = 0;
+  // Each round ends behind a block of code that is longer than the limit of prose.
+  for (;;) {
+    const length = lengthWithinLimits(rest, maxText - prose, maxTokens - count);
+    const lexer = new BoundedLexer({ ...getDefaults(), tokenizer, extensions });
+    lexer.work = work;
+    const tokens: Token[] = lexer.lex(rest.slice(0, length));
+    const end = tokens.findIndex((token) => (count += countTokens(token)) > maxTokens);
+    if (end >= 0) {
+      const done = tokens.slice(0, end);
+      return [...found, ...done, ...plainTokens(rest.slice(lengthOf(done)))];
+    }
+    if (length === rest.length) return [...found, ...tokens];
+    const last = tokens.at(-1);
+    const before = tokens.slice(0, -1);
+    const start = lengthOf(before);
+    const code = last?.type === "code" ? tokenizer.fences(rest.slice(start)) : undefined;
+    if (!last || !code) {
+      markCut(last);
+      return [...found, ...tokens, ...plainTokens(rest.slice(length))];
+    }
+    const isLonger = code.raw.length > last.raw.length;
+    const whole = isLonger ? code : last;
+    const next = start + whole.raw.length;
+    if (isLonger && /^\n(?![ \t]*\n)/.test(rest.slice(next, next + 100))) whole.raw += "\n";
+    found.push(...before, whole);
+    rest = rest.slice(start + whole.raw.length);
+    prose += lengthOf(before.filter(({ type }) => type !== "code"));
+    work = lexer.work - last.raw.length;
+  }
 }
 
 /**
  * Lexes a text. Text that is nested too deeply or follows the first 4,000 tokens or 64 KiB is
- * plain text. The `raw` texts of the tokens together are the text.
+ * plain text. Code at the top level is always whole. The `raw` texts of the tokens together are
+ * the text.
  */
 export function lexBounded(text: string): readonly Token[] {
-  const length = lengthWithinLimits(text);
-  const head = text.slice(0, length);
   try {
-    const tokens: Token[] = new BoundedLexer({
-      ...getDefaults(),
-      tokenizer: new BoundedTokenizer(),
-      extensions,
-    }).lex(head);
-    let count = 0;
-    const end = tokens.findIndex((token) => (count += countTokens(token)) > maxTokens);
-    if (end < 0) return [...tokens, ...plainTokens(text.slice(length))];
-    const rest = tokens.slice(end).map(({ raw }) => raw);
-    return [...tokens.slice(0, end), ...plainTokens(rest.join("") + text.slice(length))];
+    return lexWithinLimits(text);
   } catch {
     return plainTokens(text);
   }

@@ -9,7 +9,7 @@ import { CopyButton } from "../../parts/copy.tsx";
 import { Drawn, PlainText } from "../../parts/drawn.tsx";
 import type { DetailsToken } from "./details.ts";
 import type { FootnoteToken } from "./footnotes.ts";
-import { childrenOf, plainToken } from "./lexer.ts";
+import { childrenOf, isCutToken, plainToken } from "./lexer.ts";
 import { hasLongWord } from "../../../shared/split-long-text.ts";
 import { Link } from "./link.tsx";
 import { decodeReferences, inlineImage } from "./links.ts";
@@ -147,13 +147,14 @@ const alignments: Readonly<Record<string, string>> = { right: "r", center: "c" }
 const classOf = (align: string | null | undefined): string | undefined =>
   align ? alignments[align] : undefined;
 
-function drawTable({ header, rows, align }: Tokens.Table, drawPart: DrawPart): JSX.Element {
+function drawTable(table: Tokens.Table, drawPart: DrawPart): JSX.Element {
+  const { header, rows, align } = table;
   const draw = (tag: "th" | "td", { tokens }: Tokens.TableCell, at: number): JSX.Element =>
     h(tag, { key: at, dir: "auto", class: classOf(align[at]) }, drawInline(tokens, drawPart));
   const lines = [header, ...rows].map((cells) => cells.map(({ text: cell }) => cell).join("\t"));
   return (
     <div class="table">
-      <CopyButton text={lines.join("\n")} label="Copy table" icon />
+      {!isCutToken(table) && <CopyButton text={lines.join("\n")} label="Copy table" icon />}
       <div class="scroll-x" tabIndex={0} role="group" aria-label="Table">
         <table>
           <thead>
@@ -210,6 +211,7 @@ const draws: Readonly<Record<string, Draw>> = {
   code: (token) => {
     const { lang = "", text: content } = token as Tokens.Code;
     const [language = ""] = lang.split(/\s/, 1);
+    if (isCutToken(token)) return <Code language={language} text={content} actions={<></>} />;
     const props = { language, text: content, fileName: fileNameOf(language) };
     return isSvg(language, content) ? <SvgCode {...props} /> : <Code {...props} />;
   },
@@ -234,9 +236,12 @@ const draws: Readonly<Record<string, Draw>> = {
     return <input type="checkbox" checked={checked} disabled aria-label="Done" />;
   },
   [plainToken]: (token) => (
-    <div class="plain">
-      <PlainText text={token.raw} />
-    </div>
+    <>
+      <p class="muted xs">Too long for formatting: the following text is as it was written.</p>
+      <div class="plain">
+        <PlainText text={token.raw} />
+      </div>
+    </>
   ),
   escape: (token) => (token as Tokens.Escape).text,
   text,

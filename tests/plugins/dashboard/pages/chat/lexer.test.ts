@@ -4,6 +4,7 @@ import { lexer, type Token } from "marked";
 import { describe, expect, test } from "vitest";
 import {
   childrenOf,
+  isCutToken,
   lexBounded,
   plainToken,
 } from "../../../../../plugins/dashboard/pages/chat/markdown/lexer.ts";
@@ -55,6 +56,48 @@ describe("lexBounded", () => {
     expect(tokens.slice(0, 3).map(({ type }) => type)).toEqual(["paragraph", "space", "paragraph"]);
     expect(tokens.at(-1)?.type).toBe(plainToken);
     expect(tokens.map(({ raw }) => raw).join("")).toBe(text);
+  });
+
+  const code = Array.from({ length: 5_000 }, (_, at) => `const line${at} = "**a** ~~b~~";`).join(
+    "\n",
+  );
+  const behind = "after **this**\n\n```\nb\n```\n";
+
+  test.each([
+    ["backticks", "before\n\n```js\n", "\n```\n\n"],
+    ["longer marks with shorter ones inside", "````md\n```\n\n", "\n\n```\n````\n"],
+    ["tildes", "# a\n~~~\n", "\n~~~\n"],
+    ["no end", "a\n\n```\n", ""],
+  ])("keeps long code whole with %s", (_, opening, closing) => {
+    const text = `${opening}${code}${closing}${closing && behind}`;
+    const tokens = lexBounded(text);
+    expect(tokens).toEqual([...lexer(text)]);
+    const reader = createBlockLexer(lexBounded);
+    for (const end of [1_000, 70_000, 140_000, text.length]) reader.read(text.slice(0, end));
+    const blocks = reader.read(text).map(({ token }) => token);
+    expect(blocks.find(({ raw }) => raw.includes("line4999"))?.raw).toContain("line0 =");
+  });
+
+  test("marks code and tables that a limit has cut", () => {
+    const texts = [
+      `${"word ".repeat(10_000)}\n\n- a\n  \`\`\`\n  ${code.replaceAll("\n", "\n  ")}`,
+      `|a|b|\n|-|-|\n${"|1|2|\n".repeat(5_000)}`,
+    ];
+    for (const text of texts) {
+      const tokens = lexBounded(text);
+      expect(tokens.at(-1)?.type).toBe(plainToken);
+      const inside = (token: Token): readonly Token[] => [
+        token,
+        ...childrenOf(token).flatMap(inside),
+      ];
+      const kept = tokens
+        .slice(0, -1)
+        .flatMap(inside)
+        .filter(({ type }) => type === "code" || type === "table");
+      expect(kept.length).toBeGreaterThan(0);
+      expect(kept.every(isCutToken)).toBe(true);
+      expect(tokens.map(({ raw }) => raw).join("")).toBe(text);
+    }
   });
 
   test("reads a growing text in a limited number of attempts", () => {

@@ -1,0 +1,10 @@
+// Tests what the page shows of a tool call.
+import { expect, test } from "vitest";
+import { readToolCall } from "../../../../../plugins/dashboard/pages/chat/tool-calls.ts";
+
+test("keeps long arguments and results whole", () => {
+  const text = "a".repeat(100_000);
+  const call = readToolCall({ name: "read", arguments: { text }, result: text });
+  expect(JSON.parse(call.input!)).toEqual({ text });
+  expect(call.output).toBe(text);
+});
