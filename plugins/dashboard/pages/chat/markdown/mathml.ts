@@ -7,14 +7,10 @@ const { __renderToMathMLTree: renderToTree } = temml as unknown as {
   readonly __renderToMathMLTree: (tex: string, options: object) => MathNode;
 };
 
-/** A formula that takes longer stays source, and is not drawn again. */
-const maxMs = 50;
+/** Work is counted, not time, so slow machines draw a formula too. A larger one stays source. */
 const maxExpand = 200;
-const maxSlow = 100;
+const maxElements = 3_000;
 const maxDepth = 100;
-
-/** Formulas that took too long. */
-const slow = new Set<string>();
 
 interface MathNode {
   readonly type?: string;
@@ -42,10 +38,16 @@ const attributes = new Set(
   ).split(" "),
 );
 
-function toElement(node: MathNode, depth: number): ComponentChild {
+/** Counts the elements of one formula. */
+interface Work {
+  elements: number;
+}
+
+function toElement(node: MathNode, depth: number, work: Work): ComponentChild {
   if (node.text !== undefined) return node.text;
   if (depth > maxDepth) throw new Error("nested too deeply");
-  const children = (node.children ?? []).map((child) => toElement(child, depth + 1));
+  if (++work.elements > maxElements) throw new Error("too many elements");
+  const children = (node.children ?? []).map((child) => toElement(child, depth + 1, work));
   if (node.type === undefined) return h("mrow", null, children);
   if (!elements.has(node.type)) return null;
   const known = Object.entries(node.attributes ?? {}).filter(([name]) => attributes.has(name));
@@ -57,10 +59,8 @@ function toElement(node: MathNode, depth: number): ComponentChild {
   );
 }
 
-/** @returns Undefined if the formula is invalid or takes too long. */
+/** @returns Undefined if the formula is invalid or too large. */
 export function drawFormula(tex: string, isBlock: boolean): ComponentChild {
-  if (slow.has(tex)) return undefined;
-  const beganAt = performance.now();
   try {
     const tree = renderToTree(tex, {
       displayMode: isBlock,
@@ -70,11 +70,8 @@ export function drawFormula(tex: string, isBlock: boolean): ComponentChild {
       maxExpand,
       maxSize: [50, 50],
     });
-    const drawn = toElement(tree, 0) ?? undefined;
-    if (performance.now() - beganAt <= maxMs) return drawn;
+    return toElement(tree, 0, { elements: 0 }) ?? undefined;
   } catch {
     return undefined;
   }
-  if (slow.size < maxSlow) slow.add(tex);
-  return undefined;
 }
