@@ -1,6 +1,5 @@
 /** The one map of sessions. Idle ones leave: after a while, or if there are too many. */
 import type { Clock } from "../../kernel/index.ts";
-import { keyOf } from "../../lib/util.ts";
 import type { Address } from "./contract.ts";
 import { Session, type SessionEnds } from "./session.ts";
 
@@ -15,8 +14,10 @@ const idsIn = ({ ids }: Session): number =>
 
 export class Sessions {
   private readonly clock: Pick<Clock, "monotonic">;
-  /** Roughly the least recently used first. */
-  private readonly all = new Map<string, Session>();
+  /** By channel, then by name: a message asks several times, and one joined key costs more. */
+  private readonly byChannel = new Map<string, Map<string, Session>>();
+  /** The same sessions, roughly the least recently used first. */
+  private readonly all = new Set<Session>();
   private ends: SessionEnds | undefined;
   /** Ids of messages that the sessions know. */
   private ids = 0;
@@ -31,14 +32,14 @@ export class Sessions {
   }
 
   find({ channel, session }: Address): Session | undefined {
-    return this.all.get(keyOf(channel, session));
+    return this.byChannel.get(channel)?.get(session);
   }
 
   /** @returns The session, which is new if it was unknown or had left. */
   open(address: Address): Session {
-    const key = keyOf(address.channel, address.session);
+    const { channel, session: name } = address;
     const now = this.clock.monotonic();
-    const known = this.all.get(key);
+    const known = this.find(address);
     if (known) {
       known.usedAt = now;
       known.isUsed = true;
@@ -47,14 +48,17 @@ export class Sessions {
     this.dropIdle(now);
     this.makeRoom();
     const opened = new Session(address, now, () => this.ends!);
-    this.all.set(key, opened);
+    const named = this.byChannel.get(channel) ?? new Map<string, Session>();
+    this.byChannel.set(channel, named.set(name, opened));
+    this.all.add(opened);
     return opened;
   }
 
   /** Lists the sessions, or those of one channel. */
   list(channel?: string): readonly Session[] {
-    const all = [...this.all.values()];
-    return channel === undefined ? all : all.filter((session) => session.channel === channel);
+    return channel === undefined
+      ? [...this.all]
+      : [...(this.byChannel.get(channel)?.values() ?? [])];
   }
 
   /** Notes how many ids a session has more, or fewer. */
@@ -70,39 +74,40 @@ export class Sessions {
   }
 
   private dropIdle(now: number): void {
-    for (const [key, session] of this.all) {
+    for (const session of this.all) {
       if (now - session.usedAt < idleMs) return;
       if (session.isBusy() || session.isRemembering()) {
         session.usedAt = now;
-        this.spare(key, session);
-      } else this.drop(key, session);
+        this.spare(session);
+      } else this.drop(session);
     }
   }
 
   /** A session that was used is spared once. One in work stays without its ids. */
   private makeRoom(): void {
     let left = 2 * this.all.size;
-    for (const [key, session] of this.all) {
+    for (const session of this.all) {
       if ((this.all.size <= maxSessions && this.ids <= maxIds) || left === 0) return;
       left -= 1;
-      if (session.isUsed) this.spare(key, session);
-      else if (!session.isBusy()) this.drop(key, session);
+      if (session.isUsed) this.spare(session);
+      else if (!session.isBusy()) this.drop(session);
       else {
         this.forgetIds(session);
-        this.spare(key, session);
+        this.spare(session);
       }
     }
   }
 
   /** Moves it behind all others. */
-  private spare(key: string, session: Session): void {
+  private spare(session: Session): void {
     session.isUsed = false;
-    this.all.delete(key);
-    this.all.set(key, session);
+    this.all.delete(session);
+    this.all.add(session);
   }
 
-  private drop(key: string, session: Session): void {
+  private drop(session: Session): void {
     this.forgetIds(session);
-    this.all.delete(key);
+    this.byChannel.get(session.channel)?.delete(session.session);
+    this.all.delete(session);
   }
 }

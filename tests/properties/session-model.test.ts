@@ -100,6 +100,11 @@ class World {
     return this.sent.filter((each) => each.session === session);
   }
 
+  /** Of a message of a deleted conversation, the store keeps only the id. */
+  discard(session: string, id: string): void {
+    this.takenOf(session).set(id, { id, ageMs: 0, stopped: true });
+  }
+
   service(): Conversations {
     const ownership: SessionOwnership = {
       listen: (listener) => void (this.listener = listener),
@@ -123,8 +128,7 @@ class World {
         known: async ({ session }) => [...this.takenOf(session).values()],
         settle: async ({ session }, id, digest, { stopped = false } = {}) =>
           void this.takenOf(session).set(id, { id, digest, ageMs: 0, stopped }),
-        discard: async ({ session }, id) =>
-          void this.takenOf(session).set(id, { id, ageMs: 0, stopped: true }),
+        discard: async ({ session }, id) => this.discard(session, id),
       },
       watchDeletions: (deleted) => void (this.deleted = deleted),
       find: async () => undefined,
@@ -258,9 +262,7 @@ async function check(given: readonly Step[]): Promise<void> {
         const before = world.results.length;
         const release = world.deleted!({ channel, session });
         finish(session);
-        world.takenOf(session).clear();
-        // Only the node that had the messages remembers them now.
-        if (world.lost.has(session)) for (const each of world.of(session)) each.isForgotten = true;
+        for (const id of world.takenOf(session).keys()) world.discard(session, id);
         for (const each of world.shown) if (each.session === session) each.isGone = true;
         if (calls.questions({ channel, session }).length > 0)
           world.problems.push("a question outlived its conversation");
