@@ -10,8 +10,7 @@ import {
 import { channelsErrors } from "./errors.ts";
 import { KnownIds } from "./known-ids.ts";
 import { maxHops } from "./outbound.ts";
-import type { ActiveApplication, RunOptions } from "./run-options.ts";
-import { Run, toRunning } from "./runs.ts";
+import { Run, toRunning, type ActiveApplication, type RunOptions } from "./runs.ts";
 import { assertSuggestions } from "./suggestions.ts";
 import type { Recorded } from "./traffic.ts";
 import type { PassOptions, TakenIds } from "../conversations/index.ts";
@@ -29,7 +28,7 @@ import type { DeliveryRecord, HeldDelivery, Session } from "./session.ts";
 import { SessionQueues } from "./session-queues.ts";
 import type { Sessions } from "./sessions.ts";
 
-interface InboundOptions extends Omit<RunOptions, "outcomeFailed" | "current" | "begun"> {
+interface InboundOptions extends Omit<RunOptions, "outcomeFailed" | "current"> {
   readonly sessions: Sessions;
   /** Keeps the ids of accepted and stopped messages, if a plugin does. */
   readonly taken: TakenIds | undefined;
@@ -74,7 +73,6 @@ export class Inbound {
       outcomeFailed: this.outcomeFailed,
       current: () => this.activeApplication(),
       failed: (message, error) => this.failedAfterAcceptance(message, error),
-      begun: (message) => this.dedupe.noteBegun(message),
     };
   }
 

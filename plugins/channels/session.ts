@@ -65,7 +65,7 @@ export interface SessionIds {
   older: Map<string, DeliveryRecord> | undefined;
   /** True if all ids are here that the store of conversations has kept. */
   isComplete: boolean;
-  /** Messages that the conversation has, and that the application has not accepted. */
+  /** Messages that the conversation has from a process that ended before they were accepted. */
   begun: Set<string> | undefined;
 }
 

@@ -1,5 +1,5 @@
 /** Types of the conversations service: history for pages, commands and applications. */
-import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
+import type { Clock, Log, Release } from "../../kernel/index.ts";
 import type {
   Address,
   AnswerEnd,
@@ -264,8 +264,8 @@ export interface TakenId {
 export interface TakenIds {
   /**
    * Reads the ids of a session of the last ten minutes, at most 1,024, oldest first, with those of
-   * the messages among the newest 2,048 entries that were only begun. A store may look up `id`
-   * alone instead, if the session has many.
+   * the latest messages that were only begun. A store may look up `id` alone instead, if the
+   * session has many.
    */
   known(
     address: Address,
@@ -357,12 +357,8 @@ export interface NodeView {
 export interface ConversationRecord {
   /** False for session names that the log cannot have. */
   canKeep(session: string): boolean;
-  /**
-   * Adds the message of a person.
-   *
-   * @throws The error of a store that refuses it immediately.
-   */
-  turn(message: InboundMessage): Awaitable<unknown>;
+  /** Adds the message of a person. */
+  turn(message: InboundMessage): Promise<unknown>;
   /** Adds a message of the application, sent at this time (Unix milliseconds). */
   sent(session: string, id: string, message: GrowingMessage, at: number): Promise<unknown>;
   /** Replaces the text of a message. */

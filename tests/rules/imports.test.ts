@@ -109,7 +109,6 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
     "media",
     "program",
   ]),
-  "lib/pages.ts": new Set(["channels", "program"]),
   "lib/step-details.ts": new Set(["channels", "conversations"]),
   "lib/observed-promise.ts": new Set(["channels", "media", "pico-client"]),
   "lib/running-time.ts": new Set(["program"]),

@@ -43,6 +43,7 @@ interface RowsOptions {
 /** Entries in which the id of a message is looked for, ids that are kept, and for how long. */
 const maxLooked = 2_048;
 const maxTaken = 1_024;
+const maxBegun = 64;
 const takenMs = 600_000;
 /** Ids of messages that a conversation in use knows without looking. */
 const maxRequests = 64;
@@ -317,15 +318,15 @@ export class Rows {
     }));
   }
 
-  /** Messages among the newest entries that were not accepted, so that they have no age. */
-  private begunIds(conversation: number): readonly TakenId[] {
+  /** The latest messages that are stored and were not accepted, so that they have no age. */
+  private begunIds(conversation: number, max = maxBegun): readonly TakenId[] {
     const rows = this.connection.all(
       "SELECT request FROM (SELECT request, kind, taken FROM entry " +
         `WHERE conversation = ? ORDER BY seq DESC LIMIT ${maxLooked}) ` +
-        `WHERE kind = ${kinds.user} AND taken IS NULL AND request IS NOT NULL`,
+        `WHERE kind = ${kinds.user} AND taken IS NULL AND request IS NOT NULL LIMIT ${max}`,
       conversation,
     );
-    return rows.reverse().map(({ request }) => ({ id: String(request), ageMs: 0, begun: true }));
+    return rows.map(({ request }) => ({ id: String(request), ageMs: 0, begun: true }));
   }
 
   ensureRow(live: Live): void {
@@ -527,7 +528,7 @@ export class Rows {
     for (const row of rows) {
       const id = Number(row.id);
       const { channel, session } = addressOf(row);
-      const ids = [...this.begunIds(id), ...this.takenIds(id, this.idClock.read())];
+      const ids = [...this.begunIds(id, maxLooked), ...this.takenIds(id, this.idClock.read())];
       const names = ids.map((known) => known.id);
       this.deleted.add({ channel, session }, names);
       const key = keyOf(channel, session);
