@@ -95,6 +95,10 @@ const templates: Readonly<Record<string, Template>> = {
   },
 };
 
+/** Writes a path so that a shell reads it as one word. */
+const toWord = (path: string): string =>
+  /^[\w./\\:~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+
 /** Writes the files. It never overwrites one. */
 export async function create(context: CommandContext): Promise<number> {
   const [language = "", folder = "", ...others] = context.words;
@@ -107,7 +111,7 @@ export async function create(context: CommandContext): Promise<number> {
   const files = template.files(context.version);
   for (const [name, text] of Object.entries(files))
     await writeFile(join(folder, name), text, { flag: "wx" });
-  const run = template.run(folder).map((command) => context.hinted(command));
+  const run = template.run(toWord(folder)).map((command) => context.hinted(command));
   if (context.json) printJson(context, { folder, files: Object.keys(files), run });
   else {
     context.say(`Wrote ${Object.keys(files).join(", ")}. Test and run the agent:\n`);

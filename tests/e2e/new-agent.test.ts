@@ -28,10 +28,10 @@ async function createFolder(): Promise<string> {
 
 /** Writes a new agent. @returns Its folder, as npm and pip would leave it. */
 async function createAgent(language: string): Promise<string> {
-  const folder = join(await createFolder(), "bot");
+  const folder = join(await createFolder(), "my bot");
   await using command = await spawnLauncher({ args: ["new", language, folder] });
   expect(await command.ended).toMatchObject({ code: 0 });
-  expect(command.stdout()).toContain(`cd ${folder}\n`);
+  expect(command.stdout()).toContain(`cd '${folder}'\n`);
   if (language === "node") {
     await mkdir(join(folder, "node_modules"));
     await symlink(root, join(folder, "node_modules", "doorward"), "junction");
