@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { selfSigned } from "../plugins/http/certificate.ts";
 import { findTool } from "../support/tools.ts";
 import { freePort } from "./free-port.ts";
-import { exchange, runProxy, same, type Proxy } from "./proxies.ts";
+import { exchange, runProxy, same, type Certificate, type Proxy } from "./proxies.ts";
 
 export const haproxy = findTool("haproxy");
 const documented = new URL("../../docs/deploy/haproxy.cfg", import.meta.url);
@@ -14,18 +14,27 @@ const documented = new URL("../../docs/deploy/haproxy.cfg", import.meta.url);
  *
  * @param change - Changes the documented configuration.
  */
-export async function startHaproxy(port: string, path: string, change = same): Promise<Proxy> {
+export async function startHaproxy(
+  port: string,
+  path: string,
+  change = same,
+  { cert, key }: Certificate = selfSigned(),
+): Promise<Proxy> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-haproxy-"));
-  const { cert, key } = selfSigned();
   const pem = join(folder, "both.pem");
   await writeFile(pem, cert + key, { mode: 0o600 });
-  const [first, second] = await Promise.all([freePort(), freePort()]);
+  const [first, second, third] = await Promise.all([freePort(), freePort(), freePort()]);
   const lines: [RegExp, string][] = [
     [
       /bind :443 ssl crt \S+/,
       `bind 127.0.0.1:${first} ssl crt ${pem}\n    bind 127.0.0.1:${second}`,
     ],
     [/127\.0\.0\.1:18800/, `127.0.0.1:${port}`],
+    [/bind :80$/m, `bind 127.0.0.1:${third}`],
+    [
+      /redirect scheme https code 301/,
+      `redirect location https://127.0.0.1:${first}%[capture.req.uri] code 301`,
+    ],
   ];
   const text = lines.reduce(
     (before, [line, by]) => exchange(before, line, by),
@@ -36,5 +45,10 @@ export async function startHaproxy(port: string, path: string, change = same): P
   const encrypted = new URL(`https://127.0.0.1:${first}${path}/`);
   const plain = new URL(`http://127.0.0.1:${second}${path}/`);
   const words = [haproxy!, "-db", "-q", "-f", config] as const;
-  return { encrypted, plain, ...(await runProxy(words, folder, [plain, encrypted])) };
+  return {
+    encrypted,
+    plain,
+    redirectPort: third,
+    ...(await runProxy(words, folder, [plain, encrypted])),
+  };
 }

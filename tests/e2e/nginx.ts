@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { selfSigned } from "../plugins/http/certificate.ts";
 import { findTool } from "../support/tools.ts";
 import { freePort } from "./free-port.ts";
-import { exchange, runProxy, same, type Proxy } from "./proxies.ts";
+import { exchange, runProxy, same, type Certificate, type Proxy } from "./proxies.ts";
 
 export const nginx = findTool("nginx");
 const documented = new URL("../../docs/deploy/nginx.conf", import.meta.url);
@@ -21,13 +21,21 @@ export interface Nginx extends Proxy {
  *
  * @param change - Changes the configuration.
  */
-export async function startNginx(port: string, path: string, change = same): Promise<Nginx> {
+export async function startNginx(
+  port: string,
+  path: string,
+  change = same,
+  { cert, key }: Certificate = selfSigned(),
+): Promise<Nginx> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-nginx-"));
-  const { cert, key } = selfSigned();
   await writeFile(join(folder, "cert.pem"), cert);
   await writeFile(join(folder, "key.pem"), key, { mode: 0o600 });
   const text = await readFile(documented, "utf8");
-  const [shared, documentedServer] = text.split(/^(?=server \{)/m) as [string, string];
+  const [shared, redirect, documentedServer] = text.split(/^(?=server \{)/m) as [
+    string,
+    string,
+    string,
+  ];
   const changes: [RegExp, string][] = [
     [/door\.example\.org;/, "_;"],
     [/\/etc\/ssl\/\S+\.pem/, join(folder, "cert.pem")],
@@ -40,7 +48,12 @@ export async function startNginx(port: string, path: string, change = same): Pro
     (before, [line, by]) => exchange(before, line, by),
     documentedServer,
   );
-  const ports = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
+  const ports = await Promise.all([freePort(), freePort(), freePort(), freePort(), freePort()]);
+  const redirects = exchange(
+    exchange(redirect, /listen 80;/, `listen 127.0.0.1:${ports[4]};`),
+    /https:\/\/\$host/,
+    `https://$host:${ports[0]}`,
+  );
   const at = (which: 0 | 1 | 2 | 3, from: string): string =>
     exchange(from, /listen 443/, `listen 127.0.0.1:${ports[which]}`);
   const url = (which: 0 | 1 | 2 | 3): URL =>
@@ -65,7 +78,7 @@ export async function startNginx(port: string, path: string, change = same): Pro
       `daemon off; worker_processes 1; pid ${join(folder, "pid")}; error_log ${join(folder, "error.log")};`,
       "events { worker_connections 256; }",
       `http { ${temporary.join(" ")}`,
-      change([shared, ...servers].join("\n")),
+      change([shared, redirects, ...servers].join("\n")),
       "}",
       "",
     ].join("\n"),
@@ -75,6 +88,7 @@ export async function startNginx(port: string, path: string, change = same): Pro
   return {
     encrypted: url(0),
     plain: url(1),
+    redirectPort: ports[4],
     withoutUpgrade: url(2),
     withoutScheme: url(3),
     ...running,

@@ -9,6 +9,14 @@ export interface Proxy extends AsyncDisposable {
   readonly encrypted: URL;
   /** HTTP URL of the documented configuration. */
   readonly plain: URL;
+  /** Port on which http is redirected to https. */
+  readonly redirectPort: number;
+}
+
+/** Certificate and key as PEM. */
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
 }
 
 /** Leaves a configuration as documented. */

@@ -1,5 +1,11 @@
 // Creates TLS certificates for tests.
-import { generateKeyPairSync, sign } from "node:crypto";
+import {
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+  type KeyObject,
+} from "node:crypto";
 
 const der = (tag: number, ...parts: Uint8Array[]): Buffer => {
   const content = Buffer.concat(parts);
@@ -52,5 +58,98 @@ export function selfSigned(kind: "ec" | "rsa" = "ec"): { cert: string; key: stri
   return {
     cert: `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`,
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  };
+}
+
+const curve = { namedCurve: "prime256v1" } as const;
+const ecdsaWithSha256 = sequence(der(6, bytes("2a8648ce3d040302")));
+const distinguished = (name: string): Buffer =>
+  sequence(der(0x31, sequence(der(6, bytes("550403")), der(12, Buffer.from(name)))));
+const toPem = (content: Buffer): string =>
+  `-----BEGIN CERTIFICATE-----\n${content
+    .toString("base64")
+    .match(/.{1,64}/g)!
+    .join("\n")}\n-----END CERTIFICATE-----\n`;
+/** @returns Seconds of the time in the form of X.509 until 2049. */
+const utcTime = (at: Date): Buffer =>
+  der(0x17, Buffer.from(`${at.toISOString().replace(/[-:T]/g, "").slice(2, 14)}Z`));
+
+interface Issued {
+  readonly subject: string;
+  readonly issuer: string;
+  readonly key: KeyObject;
+  readonly signedWith: KeyObject;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+  /** Absent: a certificate of an authority. */
+  readonly address?: string;
+}
+
+function issue({ subject, issuer, key, signedWith, notBefore, notAfter, address }: Issued): Buffer {
+  const extension =
+    address === undefined
+      ? sequence(
+          der(6, bytes("551d13")), // basicConstraints
+          der(1, bytes("ff")),
+          der(4, sequence(der(1, bytes("ff")))),
+        )
+      : sequence(
+          der(6, bytes("551d11")), // subjectAltName
+          der(4, sequence(der(0x87, Buffer.from(address.split(".").map(Number))))),
+        );
+  const body = sequence(
+    der(0xa0, der(2, bytes("02"))),
+    der(2, Buffer.concat([bytes("01"), randomBytes(8)])),
+    ecdsaWithSha256,
+    distinguished(issuer),
+    sequence(utcTime(notBefore), utcTime(notAfter)),
+    distinguished(subject),
+    createPublicKey(key).export({ type: "spki", format: "der" }),
+    der(0xa3, sequence(extension)),
+  );
+  return sequence(body, ecdsaWithSha256, der(3, bytes("00"), sign("sha256", body, signedWith)));
+}
+
+const dayMs = 86_400_000;
+
+/** A certificate for an IPv4 address, signed by an intermediate authority. */
+export interface Chain {
+  /** The certificate of the authority that clients trust. */
+  readonly root: string;
+  readonly leaf: string;
+  readonly intermediate: string;
+  readonly key: string;
+}
+
+/**
+ * Creates a chain of three certificates.
+ *
+ * @param days - Days until the certificate of the address expires; below 0 it has expired.
+ */
+export function certificateChain(address = "127.0.0.1", days = 60): Chain {
+  const keys = () => generateKeyPairSync("ec", curve).privateKey;
+  const [rootKey, middleKey, key] = [keys(), keys(), keys()];
+  const now = Date.now();
+  const authority = {
+    notBefore: new Date(now - 100 * dayMs),
+    notAfter: new Date(now + 1_000 * dayMs),
+    issuer: "Test root",
+    signedWith: rootKey,
+  };
+  return {
+    root: toPem(issue({ ...authority, subject: "Test root", key: rootKey })),
+    intermediate: toPem(issue({ ...authority, subject: "Test intermediate", key: middleKey })),
+    leaf: toPem(
+      issue({
+        subject: "Test server",
+        issuer: "Test intermediate",
+        key,
+        signedWith: middleKey,
+        notBefore: new Date(now - 30 * dayMs),
+        notAfter: new Date(now + days * dayMs),
+        address,
+      }),
+    ),
+    key: key.export({ type: "pkcs8", format: "pem" }).toString(),
   };
 }
