@@ -1,6 +1,7 @@
 // Runs the launcher in this process until a signal, an error or the tray stops it.
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { interruptedRestore } from "../config/backup/interrupted.ts";
 import { recordHomeVersion } from "../config/home-version.ts";
 import { createLauncher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome, isAlive, processStartTime } from "../lib/files/index.ts";
@@ -31,6 +32,11 @@ interface LaunchOptions extends LauncherArguments {
 export async function launch(options: LaunchOptions): Promise<number> {
   const { env, debug } = options;
   const home = homeOf(env);
+  const unfinished = await interruptedRestore(home);
+  if (unfinished !== undefined) {
+    process.stderr.write(sanitize(`doorward: ${options.hinted(unfinished)}\n`));
+    return 1;
+  }
   const log = await openLog(home, options);
   await recordVersion(home, options, log.log);
   let kernel: Launcher | undefined;

@@ -14,6 +14,7 @@ const contents = [
     [
       "configuration",
       "deploy",
+      "operation",
       "conversations",
       "security",
       "asvs",

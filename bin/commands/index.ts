@@ -124,6 +124,29 @@ export const commands: Readonly<Record<string, Command>> = {
     options: linkOptions,
     load: async () => (await import("./send.ts")).send,
   },
+  backup: {
+    usage: [
+      ["backup FILE", "Write conversations, files and settings into one checked archive"],
+      ["  -tokens", "Add tokens and sign-ins, encrypted with a passphrase"],
+      ["  -passphrase-file FILE", "With -tokens: read the passphrase from a file"],
+    ],
+    options: { tokens: { type: "boolean" }, "passphrase-file": { type: "string" } },
+    load: async () => (await import("./backup.ts")).backup,
+  },
+  restore: {
+    usage: [
+      ["restore FILE", "Restore a backup to this home, which must be empty"],
+      ["  -replace", "Move the present home aside first"],
+      ["  -no-tokens", "Leave out the tokens and sign-ins of the backup"],
+      ["  -passphrase-file FILE", "Read the passphrase of the tokens from a file"],
+    ],
+    options: {
+      replace: { type: "boolean" },
+      tokens: { type: "boolean" },
+      "passphrase-file": { type: "string" },
+    },
+    load: async () => (await import("./backup.ts")).restore,
+  },
   doctor: {
     usage: [["doctor", "Check the configuration and suggest fixes"]],
     load: async () => (await import("./doctor.ts")).doctor,

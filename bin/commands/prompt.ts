@@ -6,11 +6,13 @@ import type { CommandContext } from "./command.ts";
 /**
  * Reads a secret: at a terminal twice and without echo, else the first line of standard input.
  *
+ * @param isNew - False: a terminal asks once, because something else tells a slip.
  * @returns The trimmed secret, or undefined after Ctrl+C or Ctrl+D.
  */
 export async function readSecret(
   { stdin, say }: CommandContext,
   name: string,
+  isNew = true,
 ): Promise<string | undefined> {
   const atTerminal = stdin.isTTY;
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -39,7 +41,7 @@ export async function readSecret(
     if (!atTerminal) return (await next()) ?? "";
     for (;;) {
       const first = await ask(`${name} (not shown): `);
-      if (!first) return first;
+      if (!first || !isNew) return first;
       const second = await ask("repeat it: ");
       if (second === undefined || second === first) return second;
       say("the entries differ\n");

@@ -13,6 +13,7 @@ export { readCalls, turnLabel, type TurnCall } from "./document.ts";
 export type * from "./log/session-log.ts";
 export { findSqliteDriver } from "./sqlite/driver.ts";
 export { assertStoreFile } from "./sqlite/schema.ts";
+export { copyDatabase, inspectStore, type StoreContent } from "./sqlite/snapshot.ts";
 export { sqlite, type SqliteOptions } from "./open-store.ts";
 export type {
   ConversationHistory,

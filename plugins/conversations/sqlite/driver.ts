@@ -23,7 +23,12 @@ interface Database {
 }
 
 /** The class `DatabaseSync`. */
-export type DatabaseClass = new (path: string) => Database;
+export type DatabaseClass = new (path: string, options?: OpenOptions) => Database;
+
+interface OpenOptions {
+  /** Nothing is written, also when the last connection closes. */
+  readonly readOnly?: boolean;
+}
 
 const builtin = "node:sqlite";
 const fallback = "@photostructure/sqlite";
@@ -77,8 +82,8 @@ export class Connection {
   private readonly database: Database;
   private readonly statements = new Map<string, Statement>();
 
-  constructor(driver: DatabaseClass, path: string) {
-    this.database = new driver(path);
+  constructor(driver: DatabaseClass, path: string, options: OpenOptions = {}) {
+    this.database = new driver(path, options);
   }
 
   /** Runs statements without values. */

@@ -1,0 +1,110 @@
+// `doorward backup` and `doorward restore`.
+import { randomBytes } from "node:crypto";
+import { createBackup, type BackupResult } from "../../config/backup/create.ts";
+import { restoreBackup, type RestoreResult } from "../../config/backup/restore.ts";
+import { describeErrno, readRegularFile } from "../../lib/files/index.ts";
+import { isRunning } from "../banner.ts";
+import { sanitizeLine } from "../client/text.ts";
+import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
+import { readSecret } from "./prompt.ts";
+
+const maxPassphraseBytes = 4_096;
+
+/** Reads the passphrase from the file of the option, else from the terminal. */
+async function readPassphrase(context: CommandContext, isNew: boolean): Promise<string> {
+  const path = context.values["passphrase-file"];
+  if (typeof path === "string") {
+    const bytes = await readRegularFile(path, maxPassphraseBytes).catch((error: unknown) => {
+      throw new Error(`Cannot read the passphrase from ${path}: ${describeErrno(error)}.`, {
+        cause: error,
+      });
+    });
+    return bytes.toString("utf8").replace(/\r?\n$/, "");
+  }
+  if (!context.stdin.isTTY)
+    throw new UsageError(
+      "Without a terminal, the passphrase comes from a file: -passphrase-file FILE" +
+        (isNew ? "" : ", or leave the tokens out: -no-tokens"),
+    );
+  const passphrase = await readSecret(context, "passphrase of the tokens", isNew);
+  if (!passphrase) throw new UsageError("The passphrase is empty; nothing was changed");
+  return passphrase;
+}
+
+function fileOf({ words }: CommandContext, name: string): string {
+  const [file = "", ...others] = words;
+  if (file === "" || others.length > 0)
+    throw new UsageError(`Name one file: doorward ${name} doorward.tar`);
+  return file;
+}
+
+const sizeOf = (bytes: number): string =>
+  bytes < 1_048_576 ? `${Math.ceil(bytes / 1_024)} KiB` : `${Math.round(bytes / 1_048_576)} MiB`;
+
+const countOf = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
+
+/** Makes a backup of the home, also while its launcher runs. */
+export async function backup(context: CommandContext): Promise<number> {
+  const { home, env, version, values } = context;
+  const file = fileOf(context, "backup");
+  if (values["tokens"] !== true && values["passphrase-file"] !== undefined)
+    throw new UsageError('"-passphrase-file" requires -tokens');
+  const passphrase = values["tokens"] === true ? await readPassphrase(context, true) : undefined;
+  const result = await createBackup({
+    ...{ home, env, file, passphrase, version },
+    random: randomBytes,
+    now: Date.now(),
+  });
+  if (context.json) printJson(context, result);
+  else describeBackup(context, result);
+  return exitCodes.done;
+}
+
+function describeBackup(
+  { out, say }: CommandContext,
+  { file, bytes, store, files, tokens, notes }: BackupResult,
+): void {
+  const parts = [
+    ...(store.conversations === undefined ? [] : [countOf(store.conversations, "conversation")]),
+    countOf(files, "file"),
+    ...(tokens ? ["tokens and sign-ins"] : []),
+  ];
+  out(`${sanitizeLine(file)} is complete and was checked: ${parts.join(", ")}, ${sizeOf(bytes)}\n`);
+  for (const note of notes) say(`note: ${sanitizeLine(note)}\n`);
+}
+
+/** Restores a backup to the home. */
+export async function restore(context: CommandContext): Promise<number> {
+  const { home, env, values } = context;
+  const file = fileOf(context, "restore");
+  const result = await restoreBackup({
+    home,
+    file,
+    replace: values["replace"] === true,
+    ...(values["tokens"] !== false && { passphrase: () => readPassphrase(context, false) }),
+    isRunning: () => isRunning(home, env),
+    now: Date.now(),
+  });
+  if (context.json) printJson(context, result);
+  else describeRestore(context, result);
+  return exitCodes.done;
+}
+
+function describeRestore(
+  { out, say }: CommandContext,
+  { home, header, files, tokens, aside, left }: RestoreResult,
+): void {
+  const { conversations } = header.store;
+  const parts = [
+    ...(conversations === undefined ? [] : [countOf(conversations, "conversation")]),
+    countOf(files, "file"),
+    ...(tokens ? ["tokens and sign-ins"] : []),
+  ];
+  const made = `${header.createdAt.slice(0, 19).replace("T", " ")} UTC`;
+  out(`${home} has the state of ${sanitizeLine(made)}: ${parts.join(", ")}\n`);
+  if (aside !== undefined) say(`note: the former home is now ${aside}\n`);
+  if (left.length > 0)
+    say(`note: the backup does not have ${left.map(sanitizeLine).join(", ")} of the former home\n`);
+  if (!tokens) say("note: tokens were not restored; the next start generates a launcher token\n");
+  say("To start: doorward\n");
+}
