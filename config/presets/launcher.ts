@@ -16,6 +16,7 @@ import {
 } from "../../plugins/dashboard/index.ts";
 import { echo } from "../../plugins/echo/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
+import { keys } from "../../plugins/keys/index.ts";
 import { media } from "../../plugins/media/index.ts";
 import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoClient } from "../../plugins/pico-client/index.ts";
@@ -79,6 +80,7 @@ export async function createLauncher(options: LauncherOptions) {
   const base = [
     http(),
     gateway(),
+    keys(),
     picoServer({ enabled: false }),
     openai({ enabled: false }),
     aiSdk({ enabled: false }),

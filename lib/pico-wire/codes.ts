@@ -75,6 +75,10 @@ export const rejections = {
     status: 403,
     message: "Your sign-in may not use this session; name one of your own.",
   },
+  not_allowed: {
+    status: 403,
+    message: "Your key does not have the right to do this; its owner can create another key.",
+  },
   too_many_connections: {
     status: 503,
     message: "The limit max_connections is reached; try again shortly.",
@@ -124,6 +128,10 @@ export const messageErrors = {
   session_forbidden: {
     status: 403,
     message: "Your sign-in may not use this session; name one of your own.",
+  },
+  not_allowed: {
+    status: 403,
+    message: "Your key does not have the right to do this; its owner can create another key.",
   },
   rate_limited: {
     status: 429,

@@ -15,6 +15,7 @@ import type {
   QuestionVia,
   RunningMessage,
   Sender,
+  Stopper,
   StopResult,
   Turn,
   Usage,
@@ -218,7 +219,7 @@ export interface Channels {
    * @returns The effect on each message. It never rejects: the status is `unknown` if several nodes
    *   share the conversations and the one that has the session cannot be asked.
    */
-  stop(to: Address, id?: string, by?: Sender): Promise<readonly StopResult[]>;
+  stop(to: Address, id?: string, by?: Stopper): Promise<readonly StopResult[]>;
   /** Resolves when the application works on no message of any channel. While the kernel stops, that
    *  is when the answers have ended, or were cut at the end of their time. */
   drained(): Promise<void>;
@@ -414,7 +415,7 @@ export interface ChannelHandle {
   /** Reports that the last client of the session has disconnected. */
   sessionIdle(session: string): void;
   /** Stops a message of the session, or all of them, as `Channels.stop` does. */
-  stop(session: string, id?: string, by?: Sender): Promise<readonly StopResult[]>;
+  stop(session: string, id?: string, by?: Stopper): Promise<readonly StopResult[]>;
   /** Answers a question of the session, as `Channels.answer` does, for channels with buttons.
    *  @defaultValue the name of the channel for `via` */
   answer(

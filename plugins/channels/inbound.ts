@@ -22,11 +22,13 @@ import type {
   InboundMessage,
   RunningMessage,
   Sender,
+  Stopper,
   StopResult,
 } from "./contract.ts";
 import type { DeliveryRecord, HeldDelivery, Session } from "./session.ts";
 import { SessionQueues } from "./session-queues.ts";
 import type { Sessions } from "./sessions.ts";
+import { mayStop } from "./stop-rights.ts";
 
 interface InboundOptions extends Omit<RunOptions, "outcomeFailed" | "current"> {
   readonly sessions: Sessions;
@@ -211,11 +213,13 @@ export class Inbound {
   }
 
   /** Stops one message of a session here, or all that run or wait. */
-  stopHere(to: Address, id?: string, by?: Sender): readonly StopResult[] {
+  stopHere(to: Address, id?: string, by?: Stopper): readonly StopResult[] {
     const { channel, session } = to;
     const results = this.options.sessions.find(to)?.stop(id, by) ?? [];
     if (id === undefined || results.length > 0) return results;
-    return [{ id, status: this.dedupe.find({ channel, session, id }) ? "over" : "unknown" }];
+    // Nothing is said about messages of others.
+    const isKnown = by?.ownOnly !== true && this.dedupe.find({ channel, session, id });
+    return [{ id, status: isKnown ? "over" : "unknown" }];
   }
 
   /**
@@ -225,12 +229,15 @@ export class Inbound {
   stopTasks(
     session: Session,
     id: string | undefined,
-    by: Sender | undefined,
+    by: Stopper | undefined,
   ): readonly StopResult[] {
-    const isMeant = ({ message }: Run): boolean => (id ?? message.id) === message.id;
+    const isMeant = ({ message }: Run): boolean =>
+      (id ?? message.id) === message.id && mayStop(by, message.sender);
     const { removed, running } = this.removeUnstarted(session, isMeant);
-    for (const { message } of removed) this.options.stopAsked(message, by);
-    for (const run of running) this.stopRun(run, by);
+    const { ownOnly: _, ...sender } = by ?? {};
+    const who = by && (sender as Sender);
+    for (const { message } of removed) this.options.stopAsked(message, who);
+    for (const run of running) this.stopRun(run, who);
     return [
       ...removed.map(({ message }): StopResult => ({ id: message.id, status: "removed" })),
       ...running.map(({ message }): StopResult => ({ id: message.id, status: "stopping" })),

@@ -11,11 +11,12 @@ import type {
   InboundMessage,
   OpenQuestion,
   RunningMessage,
-  Sender,
+  Stopper,
   StopResult,
 } from "./contract.ts";
 import type { PassedMessage, SessionPasses } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
+import { mayStop } from "./stop-rights.ts";
 
 interface OwnershipQueueOptions {
   readonly ownership: SessionOwnership;
@@ -39,7 +40,7 @@ interface OwnedQuestions {
 
 interface StopOptions {
   readonly id: string | undefined;
-  readonly by: Sender | undefined;
+  readonly by: Stopper | undefined;
   /** The messages that waited here. */
   readonly removed: readonly StopResult[];
 }
@@ -123,8 +124,9 @@ export class OwnershipQueue {
    * Stops messages here and, if another node has the session, there. Messages that wait here are
    * removed before any other ends.
    */
-  async stopMessages(to: Address, id?: string, by?: Sender): Promise<readonly StopResult[]> {
-    const removed = this.waitingFor(to, id).map((item): StopResult => {
+  async stopMessages(to: Address, id?: string, by?: Stopper): Promise<readonly StopResult[]> {
+    const waiting = this.waitingFor(to, id).filter(({ message }) => mayStop(by, message.sender));
+    const removed = waiting.map((item): StopResult => {
       item.isStopped = true;
       return { id: item.message.id, status: "removed" };
     });
@@ -179,7 +181,7 @@ export class OwnershipQueue {
     try {
       results = await ownership.stop(to, id, by);
     } catch (err) {
-      const stopped = this.stopPassed(to, id);
+      const stopped = this.stopPassed(to, id, by);
       if (stopped.length > 0) return [...removed, ...stopped];
       log.warn({ ...to, err }, "the node that has a session could not be asked to stop a message");
     }
@@ -192,7 +194,7 @@ export class OwnershipQueue {
   private async stopOwned(
     to: Address,
     id: string | undefined,
-    by: Sender | undefined,
+    by: Stopper | undefined,
   ): Promise<readonly StopResult[]> {
     const { inbound } = this.options;
     const stopped = inbound.stopHere(to, id, by);
@@ -202,9 +204,15 @@ export class OwnershipQueue {
   }
 
   /** The node of these messages does not answer: they are rejected instead of handed over again. */
-  private stopPassed(to: Address, id: string | undefined): readonly StopResult[] {
+  private stopPassed(
+    to: Address,
+    id: string | undefined,
+    by: Stopper | undefined,
+  ): readonly StopResult[] {
     const passed = [...(this.passesOf(to)?.passed ?? [])];
-    const matching = passed.filter(({ message }) => id === undefined || message.id === id);
+    const matching = passed.filter(
+      ({ message }) => (id ?? message.id) === message.id && mayStop(by, message.sender),
+    );
     for (const item of matching) item.isStopped = true;
     return matching.map(({ message }) => ({ id: message.id, status: "stopping" }));
   }

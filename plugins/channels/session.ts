@@ -11,8 +11,10 @@ import type {
   QuestionSettlement,
   ReplyStream,
   Sender,
+  Stopper,
   StopResult,
 } from "./contract.ts";
+import { mayStop } from "./stop-rights.ts";
 
 /** Where a task runs. One object per session: it belongs to no single task. */
 export interface Slot {
@@ -73,7 +75,7 @@ export type MessageKey = Pick<InboundMessage, "channel" | "session" | "id">;
 
 /** A delivery that is held back. */
 export interface HeldDelivery {
-  readonly message: MessageKey;
+  readonly message: MessageKey & Pick<InboundMessage, "sender">;
   /** False for a caller that only waits for the ids. */
   readonly isMessage: boolean;
   /** Its id is looked up before it runs. */
@@ -174,7 +176,7 @@ export interface SessionEnds {
   stopTasks(
     session: Session,
     id: string | undefined,
-    by: Sender | undefined,
+    by: Stopper | undefined,
   ): readonly StopResult[];
   /** Rejects and stops the messages, as another node has the session. */
   abandon(session: Session): void;
@@ -282,8 +284,8 @@ export class Session implements Address {
    * Stops one message here, or all. Messages that wait are removed first, so that none of them
    * follows one that ends.
    */
-  stop(id?: string, by?: Sender): readonly StopResult[] {
-    const held = this.heldMessages(id);
+  stop(id?: string, by?: Stopper): readonly StopResult[] {
+    const held = this.heldMessages(id).filter(({ message }) => mayStop(by, message.sender));
     for (const delivery of held) delivery.isStopped = true;
     const removed = held.map(({ message }): StopResult => ({ id: message.id, status: "removed" }));
     return [...removed, ...this.ends().stopTasks(this, id, by)];

@@ -12,8 +12,14 @@ export interface Address {
 /** The person or program that wrote a message, as the server knows it. Clients cannot set it. */
 export interface Sender {
   /** `owner`: a sign-in of the dashboard. `token:NAME`: a client with that token. `host:ID`: the
-   *  person that the host's `identify` named. */
+   *  person that the host's `identify` named. `key:ID`: a client with that key. */
   readonly id: string;
   /** Name for people, if the host knows one. */
   readonly name?: string;
+}
+
+/** The person or program that stops messages. */
+export interface Stopper extends Sender {
+  /** Stops only the messages that this sender has written. @defaultValue `false` */
+  readonly ownOnly?: boolean;
 }

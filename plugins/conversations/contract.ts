@@ -13,6 +13,7 @@ import type {
   OpenQuestion,
   RunningMessage,
   Sender,
+  Stopper,
   StopResult,
   ToolResult,
   Usage,
@@ -487,7 +488,7 @@ export interface SessionOwnership {
    * @returns The effect on each message; undefined if no other node has the session.
    * @throws node_gone if that node does not answer; store_unavailable if the store is away.
    */
-  stop(address: Address, id?: string, by?: Sender): Promise<readonly StopResult[] | undefined>;
+  stop(address: Address, id?: string, by?: Stopper): Promise<readonly StopResult[] | undefined>;
   /**
    * Lists the messages that the node that has the session works on, oldest first.
    *

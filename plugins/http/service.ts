@@ -30,8 +30,9 @@ export interface Peer {
  */
 export type SessionAccess = "own" | "all" | readonly string[] | ((session: string) => boolean);
 
-/** Something that not every identity may do. */
-export type Permission = "answer";
+/** Something that not every identity may do: `read` events, history and files, `write` messages and
+ *  files, `answer` questions, `stop` the messages of others. */
+export type Permission = "read" | "write" | "answer" | "stop";
 
 /** An authenticated session of a request. */
 export interface Identity {
@@ -46,8 +47,7 @@ export interface Identity {
   readonly sessions?: SessionAccess;
   /** Has the rights of the launcher token, however the request came. @defaultValue `false` */
   readonly owner?: boolean;
-  /** Rights besides reading and writing: `answer` permits answers to questions.
-   *  @defaultValue all */
+  /** The rights of the identity in its sessions. @defaultValue all */
   readonly may?: ReadonlySet<Permission>;
   /** Origin of the page that sent the request, if the resolver has checked it and a proxy changed
    *  the host, so that `peer` names another one. */

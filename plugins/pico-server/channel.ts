@@ -24,6 +24,7 @@ import {
 } from "./connection/registry.ts";
 import { memoizeLast } from "./frame-encoding.ts";
 import { AdmissionControl, type Admission } from "./handshake/admission.ts";
+import { KeyAdmissionControl } from "./handshake/key-admission.ts";
 import type { HandshakeRequest } from "./handshake/request.ts";
 import { createHandshake, type AcceptedHandshake } from "./handshake/handshake.ts";
 import { createRejectionReporter } from "./handshake/rejection.ts";
@@ -41,7 +42,7 @@ type ChannelScope = Pick<
   "needs" | "uses" | "clock" | "log" | "config" | "emit" | "random" | "after" | "lifecycle"
 >;
 
-const upgradePaths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
+const upgradePaths = ["", "/", "/ws", "/ws/"];
 /** Seconds that a posted message may take to arrive: it may contain images. */
 const messageBodyTimeoutS = 300;
 /** Seconds that a file may take to arrive: the slowest allowed rate ends it earlier. */
@@ -138,6 +139,8 @@ export class PicoChannel {
   private readonly channel: ChannelHandle;
   private readonly shutdown: Shutdown;
   private readonly admissionControl: AdmissionControl;
+  /** Undefined without the plugin `keys`. */
+  private readonly keyAdmissionControl: KeyAdmissionControl | undefined;
   private readonly context: ConnectionContext;
   private readonly files: MessageFiles;
   private readonly sessionGuard: SessionGuard;
@@ -198,7 +201,7 @@ export class PicoChannel {
     const isBusy = (session?: string): boolean => this.channel.isBusy(session);
     const { stopTimes } = this.channel;
     this.shutdown = createShutdown({ connections, config, log, isBusy, stopTimes });
-    this.admissionControl = new AdmissionControl({
+    const admission = {
       http,
       tokens,
       limiter: http.limiter(),
@@ -207,19 +210,51 @@ export class PicoChannel {
       isOpen: () => this.isServing && lifecycle.state() !== "unconfigured",
       isStoreAway: watchStore(scope, this.connections),
       retryAfterSeconds: this.shutdown.retryAfterSeconds,
-    });
-    this.sessionGuard = new SessionGuard(tokens);
+    };
+    this.admissionControl = new AdmissionControl(admission);
+    const { keys } = uses;
+    this.keyAdmissionControl = keys && new KeyAdmissionControl(admission, keys);
+    this.sessionGuard = new SessionGuard(tokens, (text) => keys?.containsKey(text) === true);
     this.files = new MessageFiles(uses.media, (path) => http.url(path));
     this.context = this.createContext(isBusy);
   }
 
   registerRoutes(): void {
+    const { needs, uses } = this.scope;
+    const { http } = needs;
+    const { handshake, router } = this.createEntrance("pico", this.admissionControl);
+    const route = { listener: "gateway", anyAuthorization: true } as const;
+    // Pages of the dashboard connect here when the channels have their own listener.
+    const pageRoute = { ...route, listener: "dashboard" } as const;
+    const bodySeconds = messageBodyTimeoutS;
+    const files = { ...route, bodySeconds: fileBodyTimeoutS };
+    http.request("/pico", router, route);
+    http.request("/pico/messages", router, { ...route, bodySeconds });
+    http.request("/pico/messages", router, { ...pageRoute, bodySeconds });
+    if (uses.media) http.request("/pico/media", router, files);
+    for (const path of ["/pico/answer", "/pico/events", "/pico/stop"])
+      http.request(path, router, pageRoute);
+    for (const path of upgradePaths) {
+      http.upgrade(`/pico${path}`, handshake, route);
+      http.upgrade(`/pico${path}`, handshake, pageRoute);
+    }
+    if (!this.keyAdmissionControl) return;
+    const withKeys = this.createEntrance("keys", this.keyAdmissionControl);
+    http.request("/keys", withKeys.router, route);
+    http.request("/keys/messages", withKeys.router, { ...route, bodySeconds });
+    if (uses.media) http.request("/keys/media", withKeys.router, files);
+    for (const path of upgradePaths) http.upgrade(`/keys${path}`, withKeys.handshake, route);
+  }
+
+  /** Creates what serves the channel to clients with its token, or with keys. */
+  private createEntrance(entrance: "pico" | "keys", admissionControl: AdmissionControl) {
     const { emit, needs, uses } = this.scope;
     const { http } = needs;
-    const { connections, admissionControl, counters, sessionGuard } = this;
+    const { connections, counters, sessionGuard } = this;
     const { runtime, delivery, sessions } = this.context;
     const { log, config, newId } = runtime;
     const reportRejection = createRejectionReporter({
+      entrance,
       counters,
       http,
       log,
@@ -241,6 +276,7 @@ export class PicoChannel {
     });
     const picoRouter = new PicoRouter({
       http,
+      entrance,
       runtime,
       access: { admissionControl, sessionGuard },
       conversations: uses.conversations,
@@ -260,21 +296,7 @@ export class PicoChannel {
       openStream: (...stream) => this.addEventStream(...stream),
     });
     const router = (...given: Parameters<PicoRouter["handle"]>) => picoRouter.handle(...given);
-    const route = { listener: "gateway", anyAuthorization: true } as const;
-    // Pages of the dashboard connect here when the channels have their own listener.
-    const pageRoute = { ...route, listener: "dashboard" } as const;
-    const bodySeconds = messageBodyTimeoutS;
-    http.request("/pico", router, route);
-    http.request("/pico/messages", router, { ...route, bodySeconds });
-    http.request("/pico/messages", router, { ...pageRoute, bodySeconds });
-    const files = { ...route, bodySeconds: fileBodyTimeoutS };
-    if (uses.media) http.request("/pico/media", router, files);
-    for (const path of ["/pico/answer", "/pico/events", "/pico/stop"])
-      http.request(path, router, pageRoute);
-    for (const path of upgradePaths) {
-      http.upgrade(path, handshake, route);
-      http.upgrade(path, handshake, pageRoute);
-    }
+    return { handshake, router };
   }
 
   open(): void {

@@ -1,5 +1,6 @@
 // The access of other plugins to the sessions of the pico channel, for protocols of their own.
 import type { Release } from "../../kernel/index.ts";
+import type { Permission } from "../http/index.ts";
 import type {
   AnswerEnd,
   AnswerResult,
@@ -9,6 +10,7 @@ import type {
   QuestionAnswer,
   RunningMessage,
   Sender,
+  Stopper,
   StopResult,
 } from "../channels/index.ts";
 import type { BodyMemory } from "./http/body-memory.ts";
@@ -33,6 +35,8 @@ export interface Requester {
   /** Has the rights of the launcher token. */
   readonly owner: boolean;
   readonly mayAnswer: boolean;
+  /** Their rights in their sessions. @defaultValue all */
+  readonly may?: ReadonlySet<Permission> | undefined;
 }
 
 /** The access of one plugin to the sessions of the pico channel. */
@@ -49,7 +53,7 @@ export interface PicoProtocol {
    */
   subscribe(session: string, subscriber: ProtocolSubscriber): Release;
   /** Stops a message of the session, or all of them, like `ChannelHandle.stop`. */
-  stop(session: string, id?: string, by?: Sender): Promise<readonly StopResult[]>;
+  stop(session: string, id?: string, by?: Stopper): Promise<readonly StopResult[]>;
   /**
    * Answers a question of the session, as `ChannelHandle.answer` does. For a person who may not
    * answer, also because of the setting `answers`, every question is unknown.

@@ -3,6 +3,7 @@ import type { Channels } from "../channels/index.ts";
 import type { Conversations } from "../conversations/index.ts";
 import type { MediaFiles } from "../media/index.ts";
 import type { Http } from "../http/index.ts";
+import type { Keys } from "../keys/index.ts";
 import type { Settings } from "../settings/index.ts";
 import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { PicoServerConfig, PicoServerInput } from "./config.ts";
@@ -45,7 +46,7 @@ export interface PicoConnection {
    * instead.
    */
   readonly method: "header" | "subprotocol" | "query" | "dashboard";
-  /** Id of the sender of its messages: `owner`, `token:pico` or `host:ID`. */
+  /** Id of the sender of its messages: `owner`, `token:pico`, `host:ID` or `key:ID`. */
   readonly user: string;
   /** Name of the user, if the host gave one. */
   readonly userName?: string;
@@ -140,7 +141,7 @@ export type PicoServerEvents = {
     address: string;
     /** How the client sent its token. `dashboard`: a page of the dashboard. */
     method: "header" | "subprotocol" | "query" | "dashboard";
-    /** Id of the sender of its messages: `owner`, `token:pico` or `host:ID`. */
+    /** Id of the sender of its messages: `owner`, `token:pico`, `host:ID` or `key:ID`. */
     user: string;
   };
   /** A connection was closed. */
@@ -199,10 +200,11 @@ export type PicoServerShape = {
    */
   needs: { tokens: Tokens; http: Http; channels: Channels };
   /**
-   * The settings service, which can turn the channel on while the kernel runs, and the log of
-   * conversations. Without it, the channel keeps its sessions in memory.
+   * The settings service, which can turn the channel on while the kernel runs, the log of
+   * conversations, files, and named keys. Without conversations, the channel keeps its sessions in
+   * memory; without keys, it is not served at `/keys`.
    */
-  uses: { settings: Settings; conversations: Conversations; media: MediaFiles };
+  uses: { settings: Settings; conversations: Conversations; media: MediaFiles; keys: Keys };
   /** The state of the channel and control over its connections. */
   offers: { picoServer: PicoServer };
 };

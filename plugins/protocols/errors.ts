@@ -42,6 +42,7 @@ export const refusals = {
   invalid_api_key: [401],
   origin_not_allowed: [403],
   session_forbidden: [403],
+  not_allowed: [403],
   unknown_url: [404],
   unknown_media: [404],
   method_not_allowed: [405],

@@ -2,8 +2,14 @@
 import type { IncomingMessage } from "node:http";
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import type { Http, Limiter } from "../http/index.ts";
+import type { Keys } from "../keys/index.ts";
 import { hostIdentityKinds } from "../pico-server/handshake/admission.ts";
-import { toPerson, toTokenPerson, type Person } from "../pico-server/handshake/identity.ts";
+import {
+  toKeyHolder,
+  toPerson,
+  toTokenPerson,
+  type Person,
+} from "../pico-server/handshake/identity.ts";
 import { isFromSameOrigin, isOriginAllowed } from "../pico-server/handshake/origins.ts";
 import { createKeyedBuckets } from "../pico-server/connection/rate-limit.ts";
 import type { Tokens } from "../token-store/index.ts";
@@ -11,13 +17,14 @@ import type { CommonConfig } from "./config.ts";
 import { refuse, type Refusal } from "./errors.ts";
 import { toClientName } from "./session.ts";
 
-/** A client that may use the protocol: with the token, or as a person whom the host names. */
+/** A client that may use the protocol: with the token, with a key, or as a person whom the host
+ *  names. */
 export interface Access extends Person {
-  /** Set with the token: false after it was replaced. */
+  /** Set with the token or a key: false after it was replaced. */
   readonly isCurrent?: () => boolean;
-  /** Set for a person: aborts when the host ends their session. */
+  /** Set for a person or a key: aborts when the session or the key ends. */
   readonly ending?: AbortSignal;
-  /** Set for a person: call it when the request has ended. */
+  /** Set for a person or a key: call it when the request has ended. */
   readonly release?: Release;
 }
 
@@ -29,6 +36,8 @@ interface PersonAccess extends Access {
 interface GateOptions {
   readonly http: Http;
   readonly tokens: Tokens;
+  /** Undefined without the plugin `keys`. */
+  readonly keys: Keys | undefined;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether pages of a host with its own session check need no token. */
@@ -156,6 +165,7 @@ export class Gate {
       const message = "The request has no token. Send it as Authorization: Bearer TOKEN.";
       throw wrongToken(message, "Bearer");
     }
+    if (this.isKey(candidate)) return this.admitKey(request, candidate);
     const verdict = await this.limiter
       .attempt(http.peer(request).key, candidate, () => tokens.match(token, candidate))
       .catch((error: unknown) => {
@@ -175,6 +185,32 @@ export class Gate {
     if (person) return { ...toTokenPerson(person, log), isCurrent };
     const sender = { id: `token:${token}`, name: toClientName(clientTitle, request) };
     return { sender, scope: undefined, owner: false, mayAnswer: true, isCurrent };
+  }
+
+  /** A text in the form of a key is not compared with the token, and counts for keys alone. */
+  private isKey(candidate: string): boolean {
+    const { keys } = this.options;
+    return keys !== undefined && keys.isInUse() && keys.containsKey(candidate);
+  }
+
+  private async admitKey(request: IncomingMessage, candidate: string): Promise<Access> {
+    const { http, keys, token, log } = this.options;
+    const verdict = await keys!.admit(candidate, http.peer(request));
+    if (verdict.outcome === "limited")
+      throw tooMany("Too many wrong keys.", verdict.retryAfterSeconds);
+    if (verdict.outcome !== "match") {
+      const isExpired = verdict.outcome === "expired";
+      const why = isExpired ? "has expired" : "is wrong, or it was revoked or replaced";
+      throw wrongToken(`The key ${why}.`, 'Bearer error="invalid_token"');
+    }
+    const { identity } = verdict;
+    if (!(identity.protocols as ReadonlySet<string>).has(token))
+      throw refuse("not_allowed", `This key may not be used for the protocol "${token}".`);
+    http.markAuthenticated(request);
+    const ending = new AbortController();
+    const release = identity.onEnd(() => ending.abort());
+    const isCurrent = (): boolean => identity.isCurrent();
+    return { ...toKeyHolder(identity, log), isCurrent, ending: ending.signal, release };
   }
 
   /** Counts the request, and rejects it if no further answer may begin. */

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock, Log, Scope } from "../../kernel/index.ts";
 import type { Channels, ChannelsEvents } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
+import type { Keys } from "../keys/index.ts";
 import type { MediaFiles } from "../media/index.ts";
 import type { PicoProtocol, PicoServer } from "../pico-server/index.ts";
 import type { Settings } from "../settings/index.ts";
@@ -26,8 +27,8 @@ export type ProtocolShape<C> = {
    *  that knows the application and reads the conversation. */
   needs: { tokens: Tokens; http: Http; picoServer: PicoServer; channels: Channels };
   /** The settings service, which can turn the protocol on while the kernel runs, and the files of
-   *  messages. */
-  uses: { settings: Settings; media: MediaFiles };
+   *  messages, and named keys. */
+  uses: { settings: Settings; media: MediaFiles; keys: Keys };
 };
 
 /** Options of a plugin that serves a protocol. */
@@ -124,6 +125,7 @@ export async function startProtocol<C extends CommonConfig>(
   await assertToken(config(), tokens, options);
   let isServing = false;
   const channel = picoServer.protocol(name);
+  const gateOptions = { http, tokens, clock, log, clientTitle, config, admitsPages };
   const newId = (): string => Buffer.from(random(16)).toString("hex");
   const calls = new ClientCalls({ channels, clock });
   const runs = new Runs({
@@ -172,7 +174,7 @@ export async function startProtocol<C extends CommonConfig>(
     media: scope.uses.media,
     uploadPath: options.uploadPath,
     fileUrl: (id) => http.url(options.filePath(id)),
-    gate: new Gate({ http, tokens, clock, log, token: name, clientTitle, config, admitsPages }),
+    gate: new Gate({ ...gateOptions, keys: scope.uses.keys, token: name }),
     isOpen: () => isServing && lifecycle.state() !== "unconfigured",
     serve: (server, mistakes = []) => serve(http, server, options, mistakes),
     addressFor: (request) => addressFor(http, request, path),

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { isSessionId, parseObject } from "../../lib/pico-wire/index.ts";
 import { bodyType, readBody } from "../http/kit.ts";
-import { resolveSession } from "../pico-server/handshake/identity.ts";
+import { noStopRight, resolveSession, toStopper } from "../pico-server/handshake/identity.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
 import { readText, unsupported, type JsonObject } from "./fields.ts";
 import {
@@ -53,7 +53,10 @@ export async function sessionOf(
   }
   if (await channel.isToken(name))
     throw unsupported(param, "The session name must not be a token.");
-  const resolved = resolveSession(access, session, () => session);
+  const { scope } = access;
+  const resolved = scope?.resolveNamed
+    ? scope.resolveNamed(name, session, name === uploadsName)
+    : resolveSession(access, session, () => session);
   if (resolved !== undefined) return resolved;
   // The same text whether or not the session exists.
   throw refuse("session_forbidden", "You may not use this session.", { param });
@@ -230,7 +233,9 @@ export async function stopAnswers(
   if (!body) return undefined;
   const wanted = readText(body, param);
   const isWanted = wanted === undefined ? undefined : (kept: KeptRun) => matches(kept, wanted);
-  const results = await protocol.runs.stop(session, call.access.sender, isWanted);
+  const by = toStopper(call.access);
+  if (!by) throw refuse("not_allowed", noStopRight);
+  const results = await protocol.runs.stop(session, by, isWanted);
   const stopped = results.map(({ id, status }) => ({ id: toClientId(id), status }));
   return { value: { success: true, stopped } };
 }

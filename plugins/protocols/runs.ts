@@ -2,7 +2,14 @@
 import { hash } from "node:crypto";
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import { BoundedMap, keyOf } from "../../lib/util.ts";
-import type { AnswerEnd, Channels, InboundMessage, Sender, StopResult } from "../channels/index.ts";
+import type {
+  AnswerEnd,
+  Channels,
+  InboundMessage,
+  Sender,
+  Stopper,
+  StopResult,
+} from "../channels/index.ts";
 import type { PicoProtocol } from "../pico-server/index.ts";
 import { AnswerRun, type RunOptions } from "./answer-run.ts";
 import type { ClientCalls } from "./client-calls.ts";
@@ -213,7 +220,7 @@ export class Runs {
    */
   async stop(
     session: string,
-    by: Sender,
+    by: Stopper,
     matches?: (run: KeptRun) => boolean,
   ): Promise<readonly StopResult[]> {
     const { channel } = this.options;

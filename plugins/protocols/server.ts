@@ -2,6 +2,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Release } from "../../kernel/index.ts";
 import { retryLargeSeconds, sendJson, sendLargeJson } from "../http/kit.ts";
+import type { Permission } from "../http/index.ts";
+import { whyNotAllowed } from "../pico-server/handshake/identity.ts";
 import { statusOf, toRefusal, refuse, type Refusal } from "./errors.ts";
 import { unsupported } from "./fields.ts";
 import type { Access } from "./gate.ts";
@@ -37,6 +39,9 @@ export interface JsonReply {
 /** One method of an address. `run` returns undefined after it has written the response itself. */
 export interface Route {
   readonly method: "GET" | "HEAD" | "POST" | "DELETE";
+  /** The rights that a key needs. @defaultValue `read`; for `POST` also `write`; for `DELETE`
+   *  only `write` */
+  readonly rights?: readonly Permission[];
   run(call: Call): Promise<JsonReply | undefined>;
 }
 
@@ -69,6 +74,22 @@ function whenSent(response: ServerResponse, call: () => void): void {
 const pathOf = ({ url = "" }: IncomingMessage): string =>
   url.split("?", 1)[0]!.replace(/(?<=.)\/$/, "");
 
+/** A message is read with its answer. */
+const defaultRights: Readonly<Record<Route["method"], readonly Permission[]>> = {
+  GET: ["read"],
+  HEAD: ["read"],
+  POST: ["read", "write"],
+  DELETE: ["write"],
+};
+
+/** @throws Refusal that names the right that a key lacks. */
+function assertRights(access: Access, { method, rights = defaultRights[method] }: Route): void {
+  for (const right of rights) {
+    const problem = whyNotAllowed(access, right);
+    if (problem !== undefined) throw refuse("not_allowed", problem);
+  }
+}
+
 export class ProtocolServer {
   private readonly protocol: Protocol;
   private readonly form: ProtocolForm;
@@ -92,6 +113,7 @@ export class ProtocolServer {
         return void response.end();
       }
       access = person ?? (await gate.authenticate(request));
+      assertRights(access, route);
       gate.checkRate(request);
       const stopsOnClose = this.readDisconnect(request);
       let leave: Release | undefined;

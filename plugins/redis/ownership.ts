@@ -9,7 +9,7 @@ import type {
   OwnershipListener,
   OpenQuestion,
   RunningMessage,
-  Sender,
+  Stopper,
   SessionOwnership,
   StopResult,
 } from "../conversations/contract.ts";
@@ -103,7 +103,7 @@ export class RedisOwnership implements SessionOwnership {
   async stop(
     address: Address,
     id?: string,
-    by?: Sender,
+    by?: Stopper,
   ): Promise<readonly StopResult[] | undefined> {
     if (this.owns(address)) return undefined;
     return this.askOwner(address, (node) => this.passes.stop(node, address, { id, by }));

@@ -14,6 +14,7 @@ import type {
   OpenQuestion,
   RunningMessage,
   Sender,
+  Stopper,
   StopResult,
 } from "../conversations/contract.ts";
 import type { Nodes } from "./nodes.ts";
@@ -199,7 +200,7 @@ export class Passes {
   stop(
     node: string,
     { channel, session }: Address,
-    { id, by }: { readonly id: string | undefined; readonly by: Sender | undefined },
+    { id, by }: { readonly id: string | undefined; readonly by: Stopper | undefined },
   ): Promise<readonly StopResult[]> {
     return this.request(node, { t: "stop", channel, session, id, by });
   }

@@ -115,6 +115,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
   "lib/steady-clock.ts": new Set(["conversations", "dashboard", "media"]),
   "lib/pico-wire/index.ts": new Set([
     "conversations",
+    "keys",
     "pico-server",
     "pico-client",
     "protocols",

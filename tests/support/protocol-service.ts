@@ -14,6 +14,7 @@ import {
 import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http, type HttpOptions } from "../../plugins/http/index.ts";
+import { keys } from "../../plugins/keys/index.ts";
 import { media, type MediaShape } from "../../plugins/media/index.ts";
 import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
@@ -84,6 +85,7 @@ export async function startProtocols({
       channels(),
       http(server ? { server, identify } : { port: 0 }),
       gateway(),
+      keys(),
       picoServer(),
       openai(),
       aiSdk(),

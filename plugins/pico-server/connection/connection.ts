@@ -50,6 +50,7 @@ export class Connection
   readonly session: string;
   readonly tokenVersion: number | undefined;
   readonly sender: Sender;
+  readonly may: InboundOwner["may"];
   readonly answerer: InboundOwner["answerer"];
   readonly scope: SessionScope | undefined;
   readonly acknowledges: boolean;
@@ -85,8 +86,9 @@ export class Connection
     this.session = session;
     this.tokenVersion = admission.version;
     this.sender = admission.sender;
-    const { sender, owner, mayAnswer, method, via } = admission;
-    this.answerer = { sender, owner, mayAnswer, method, via };
+    const { sender, owner, mayAnswer, may, method, via } = admission;
+    this.answerer = { sender, owner, mayAnswer, may, method, via };
+    this.may = may;
     this.scope = admission.scope;
     this.acknowledges = extension !== undefined;
     this.features = extension?.features ?? noFeatures;

@@ -21,6 +21,7 @@ import {
 } from "../session/channel-adapter.ts";
 import type { FoundFiles } from "../session/message-files.ts";
 import { answerQuestion, type Answerer } from "../session/answers.ts";
+import { noStopRight, toStopper, whyNotAllowed } from "../session/rights.ts";
 import { tokenSessionMessage } from "../session/session-guard.ts";
 import type { Features } from "../session/features.ts";
 import type { SessionScope } from "../session/session-scope.ts";
@@ -40,6 +41,8 @@ export interface InboundOwner {
   /** The session of frames that have no `session_id`. */
   readonly session: string;
   readonly sender: Sender;
+  /** The rights of the client; undefined: all. */
+  readonly may: Answerer["may"];
   readonly answerer: Answerer;
   /** Undefined if a sign-in authenticated the client instead of the channel token. */
   readonly tokenVersion: number | undefined;
@@ -70,6 +73,13 @@ export interface InboundOwner {
   scheduleCheck(): void;
 }
 
+/** Frames that need the right to write. */
+const writingTypes: ReadonlySet<ClientFrame["type"]> = new Set([
+  "message.send",
+  "media.send",
+  "typing.start",
+  "typing.stop",
+]);
 const maxPending = 32;
 const withDedupe = { dedupe: true } as const;
 const withoutDedupe = { dedupe: false } as const;
@@ -309,6 +319,8 @@ export class Inbound implements BudgetMember, FrameSource {
     const frame = decodeFrame(data);
     if (frame instanceof WireError) return this.rejectFrame(frame.code, frame, frame.message);
     if (!this.knows(frame.type)) return this.rejectFrame("unknown_type", idsOf(frame));
+    const forbidden = writingTypes.has(frame.type) ? whyNotAllowed(this.owner, "write") : undefined;
+    if (forbidden !== undefined) return this.rejectFrame("not_allowed", idsOf(frame), forbidden);
     const { session: own, scope } = this.owner;
     const { session_id: name = own } = frame;
     const session = scope === undefined ? name : scope.resolve(name);
@@ -408,7 +420,9 @@ export class Inbound implements BudgetMember, FrameSource {
   ): Promise<void> {
     const { owner, context } = this;
     try {
-      const stopped = toStoppedMessages(await context.delivery.stop(session, id, owner.sender));
+      const by = toStopper(owner);
+      if (!by) return this.reject("not_allowed", { requestId: frameId }, noStopRight);
+      const stopped = toStoppedMessages(await context.delivery.stop(session, id, by));
       const payload = { ...(frameId !== undefined && { request_id: frameId }), stopped };
       if (!this.isStopped) owner.respond({ type: "stop.ack", session_id: session, payload });
     } catch (error) {

@@ -89,7 +89,7 @@ function distinctTokens(offered: OfferedCredentials["tokens"]): OfferedToken[] {
 
 /** Returns the first failure as a value and writes no response. */
 export class AdmissionControl {
-  private readonly options: AdmissionOptions;
+  protected readonly options: AdmissionOptions;
   /** Listeners cannot change after start, so the result is cached. */
   private isApart: boolean | undefined;
 
@@ -170,7 +170,7 @@ export class AdmissionControl {
     }
   }
 
-  private isOnDashboard({ request }: HandshakeRequest): boolean {
+  protected isOnDashboard({ request }: HandshakeRequest): boolean {
     return this.options.http.listener(request) === "dashboard";
   }
 

@@ -12,7 +12,7 @@ import {
   type HandshakeRequest,
   type OfferedCredentials,
 } from "./request.ts";
-import { knowsToken, resolveSession, sessionForbidden } from "./identity.ts";
+import { forbiddenBy, knowsToken, resolveSession, sessionForbidden } from "./identity.ts";
 import { detachString } from "../connection/registry.ts";
 import { toHttpRejection, type Rejection } from "./rejection.ts";
 import { readFeatures, type Features } from "../session/features.ts";
@@ -124,6 +124,8 @@ async function admit(
   const credentials = admissionControl.credentials(handshakeRequest);
   const admission = await admissionControl.admit(handshakeRequest, credentials);
   if (isRejection(admission)) return admission;
+  const forbidden = forbiddenBy(admission, "read");
+  if (forbidden) return forbidden;
   const name = params.get("session_id") ?? "";
   // the protocol check, which comes first, rejects the name
   if (name !== "" && !isSessionId(name)) return { admission, credentials, session: name };

@@ -1,12 +1,16 @@
 // Finds the person of a request and the sessions that they may use.
 import type { Log } from "../../../kernel/index.ts";
 import { isSessionId } from "../../../lib/pico-wire/index.ts";
-import type { Identity } from "../../http/index.ts";
+import type { Identity, Permission } from "../../http/index.ts";
+import type { KeyIdentity } from "../../keys/index.ts";
 import type { TokenPerson } from "../../token-store/index.ts";
 import type { Requester } from "../protocol-service.ts";
 import type { SessionGuard } from "../session/session-guard.ts";
-import { createSessionScope, type SessionScope } from "../session/session-scope.ts";
+import { createKeyScope, createSessionScope, type SessionScope } from "../session/session-scope.ts";
+import { whyNotAllowed } from "../session/rights.ts";
 import type { Rejection } from "./rejection.ts";
+
+export { noStopRight, toStopper, whyNotAllowed } from "../session/rights.ts";
 
 /** The person or program that uses a connection or sent a request. */
 export interface Person extends Requester {
@@ -35,13 +39,35 @@ export const toTokenPerson = ({ id, name }: TokenPerson, log: Log): Person => ({
 /** @param kind - `session` for a sign-in of the dashboard; otherwise the host named the person. */
 export function toPerson(kind: string, identity: Identity, log: Log): Person {
   const { id, name, sessions, owner = false, may } = identity;
-  const rights = { owner, mayAnswer: may?.has("answer") ?? true };
+  const rights = { owner, mayAnswer: may?.has("answer") ?? true, may };
   if (kind === "session") return { sender: { id: "owner" }, scope: undefined, ...rights };
   return {
     ...rights,
     sender: { id: `host:${id}`, ...(name !== undefined && { name }) },
     scope: createSessionScope(id, sessions ?? "own", log),
   };
+}
+
+/** The holder of a key. The sessions of keys are apart from those of people. */
+export function toKeyHolder({ id, name, sessions, may }: KeyIdentity, log: Log): Person {
+  return {
+    sender: { id: `key:${id}`, ...(name !== undefined && { name }) },
+    scope: createKeyScope(id, sessions ?? "own", log),
+    owner: false,
+    mayAnswer: may.has("answer"),
+    may,
+  };
+}
+
+/** @returns The rejection of a request without a right. */
+export function forbiddenBy(
+  person: Pick<Person, "may" | "sender">,
+  permission: Permission,
+): Rejection | undefined {
+  const message = whyNotAllowed(person, permission);
+  return message === undefined
+    ? undefined
+    : { code: "not_allowed", message, user: person.sender.id };
 }
 
 /**

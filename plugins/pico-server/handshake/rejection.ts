@@ -89,6 +89,8 @@ export function toHttpRejection(rejection: Rejection): HttpRejection {
 }
 
 interface RejectionReporterOptions {
+  /** How the client came, for the log. */
+  readonly entrance: "pico" | "keys";
   readonly counters: Counters;
   readonly http: Pick<Http, "noteFault">;
   readonly log: Log;
@@ -106,6 +108,7 @@ interface RejectionReporterOptions {
  * always has a log line of its own. All others have one line per address, code and minute.
  */
 export function createRejectionReporter({
+  entrance,
   counters,
   http,
   log,
@@ -117,7 +120,7 @@ export function createRejectionReporter({
     const { address } = handshakeRequest.peer;
     countRejection(counters, handshakeRequest, rejection);
     const fields = {
-      via: "pico",
+      via: entrance,
       ...(user !== undefined && { user }),
       ...(code === "sign_in_rejected" && { why }),
     };

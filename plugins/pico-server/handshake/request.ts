@@ -25,7 +25,8 @@ export function parseHandshakeRequest(
   return {
     request,
     isUpgrade,
-    path: path.replace(/(?<=.)\/$/, ""),
+    // The channel with keys has the addresses of the channel, under another name.
+    path: path.replace(/(?<=.)\/$/, "").replace(/^\/keys(?=\/|$)/, "/pico"),
     params,
     peer: http.peer(request),
     origin: request.headers.origin,

@@ -15,6 +15,7 @@ import type { JsonResponse } from "./post-message.ts";
 
 interface MediaRouteOptions {
   readonly media: MediaFiles | undefined;
+  readonly entrance: "pico" | "keys";
   readonly http: Pick<Http, "holdResponse" | "url">;
   readonly runtime: RuntimeContext;
   readonly access: {
@@ -84,7 +85,9 @@ export class MediaRoutes {
         key: peer.key,
         isCurrent,
       });
-      return { status: 201, body: media.view(file, this.options.http.url(mediaPath(file.id))) };
+      const { http, entrance } = this.options;
+      const url = http.url(mediaPath(file.id, entrance));
+      return { status: 201, body: media.view(file, url) };
     } catch (error) {
       if (codeOf(error) === "upload_incomplete") return undefined;
       return admissionControl.expired(admission) ?? this.toRejection(error);

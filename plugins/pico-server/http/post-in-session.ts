@@ -11,6 +11,7 @@ import type { Admission } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
+import { noStopRight, toStopper } from "../session/rights.ts";
 import { answerQuestion } from "../session/answers.ts";
 import { toStoppedMessages } from "../session/channel-adapter.ts";
 import { readBody, type JsonResponse, type PostMessageOptions } from "./post-message.ts";
@@ -70,8 +71,10 @@ export const createStopHandler = (options: SessionPostOptions): PostHandler =>
   postInSession(options, {
     maxBodyBytes: maxStopBytes,
     decode: decodeStopRequest,
-    async act(session, { request_id: id }, { sender }) {
-      const stopped = toStoppedMessages(await options.delivery.stop(session, id, sender));
+    async act(session, { request_id: id }, admission) {
+      const by = toStopper(admission);
+      if (!by) return { status: 403, body: { error: "not_allowed", message: noStopRight } };
+      const stopped = toStoppedMessages(await options.delivery.stop(session, id, by));
       return { status: 200, body: { stopped } };
     },
   });

@@ -11,7 +11,12 @@ import type { InboundMessage, Sender } from "../../channels/index.ts";
 import type { RuntimeContext } from "../connection/context.ts";
 import type { ConnectionRegistry } from "../connection/registry.ts";
 import type { Admission, AdmissionControl } from "../handshake/admission.ts";
-import { knowsToken, resolveSession, sessionForbidden } from "../handshake/identity.ts";
+import {
+  forbiddenBy,
+  knowsToken,
+  resolveSession,
+  sessionForbidden,
+} from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
@@ -113,6 +118,8 @@ export class MessagePoster {
       const message = `wait must be a number of seconds, at most ${maxWaitSeconds}.`;
       return { code: "invalid_message", message };
     }
+    const unread = seconds > 0 ? forbiddenBy(admission, "read") : undefined;
+    if (unread) return unread;
     const memory = delivery.body();
     let isDelivering = false;
     try {

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Release } from "../../../kernel/index.ts";
 import { limits, parseCursor, type Cursor } from "../../../lib/pico-wire/index.ts";
-import type { Http } from "../../http/index.ts";
+import type { Http, Permission } from "../../http/index.ts";
 import { detachString } from "../connection/registry.ts";
 import {
   corsHeadersFor,
@@ -10,7 +10,7 @@ import {
   type Admission,
   type AdmissionControl,
 } from "../handshake/admission.ts";
-import { sessionOfUrl } from "../handshake/identity.ts";
+import { forbiddenBy, sessionOfUrl } from "../handshake/identity.ts";
 import { toHttpRejection, type Rejection } from "../handshake/rejection.ts";
 import { parseHandshakeRequest, type HandshakeRequest } from "../handshake/request.ts";
 import type { RecentEnds } from "../session/channel-adapter.ts";
@@ -52,6 +52,8 @@ export interface EventStreamRequest {
 
 interface RouterOptions extends Omit<PostMessageOptions, "isWithinRate"> {
   readonly http: Http;
+  /** First part of the addresses. */
+  readonly entrance: "pico" | "keys";
   readonly delivery: PostMessageOptions["delivery"] & SessionPostOptions["delivery"];
   readonly access: AccessContext<AdmissionControl>;
   readonly conversations: HistoryOptions["conversations"];
@@ -108,6 +110,14 @@ const lostUpgrade = (request: IncomingMessage, { code }: Rejection): Rejection |
   code === "token_missing" && isHandshake(request)
     ? { code: "upgrade_required", message: missingUpgradeMessage }
     : undefined;
+
+/** @returns The right that a request needs. A stop needs one of two, which its handler checks. */
+function rightOf(path: string, method: string | undefined): Permission | undefined {
+  if (path === "/pico/stop" || path === "/pico") return undefined;
+  if (path === "/pico/answer") return "answer";
+  const isWrite = path === "/pico/messages" || (path === "/pico/media" && method === "POST");
+  return isWrite ? "write" : "read";
+}
 
 /** Handles the probe, posted messages and event streams, and rejects all other requests. */
 export class PicoRouter {
@@ -169,6 +179,9 @@ export class PicoRouter {
     if (expired) return expired;
     if (path === "/pico/ws") return { code: "upgrade_required" };
     if (isHandshake(request)) return { code: "upgrade_required", message: missingUpgradeMessage };
+    const right = rightOf(path, request.method);
+    const forbidden = right && forbiddenBy(admission, right);
+    if (forbidden) return forbidden;
     if (file !== undefined)
       return this.media.download(file, handshakeRequest, admission, response, cors);
     if (path === "/pico/media") return this.media.upload(handshakeRequest, admission);

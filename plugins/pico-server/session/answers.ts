@@ -6,10 +6,11 @@ import { defined } from "../../../lib/util.ts";
 import type { PicoServerConfig } from "../config.ts";
 import type { Admission } from "../handshake/admission.ts";
 import type { Requester } from "../protocol-service.ts";
+import { whyNotAllowed } from "./rights.ts";
 import { toMessageError } from "./channel-adapter.ts";
 
 /** The client that answers. */
-export type Answerer = Pick<Admission, "sender" | "owner" | "mayAnswer" | "method" | "via">;
+export type Answerer = Pick<Admission, "sender" | "owner" | "mayAnswer" | "may" | "method" | "via">;
 
 const forbidden: Readonly<Record<"query" | "owner" | "permission", string>> = {
   query: "A client with its token in the URL cannot answer. Send the token in a header.",
@@ -30,7 +31,8 @@ function whyForbidden(
 ): string | undefined {
   if (answerer.method === "query") return forbidden.query;
   if (mayAnswer(answerer, config)) return undefined;
-  return answerer.mayAnswer ? forbidden.owner : forbidden.permission;
+  if (answerer.mayAnswer) return forbidden.owner;
+  return whyNotAllowed(answerer, "answer") ?? forbidden.permission;
 }
 
 /** @returns The answer of a client, without the id of the question. */

@@ -5,7 +5,8 @@ import type { Media } from "../../channels/index.ts";
 import type { MediaFiles, StoredFile } from "../../media/index.ts";
 
 /** The path of a file without the base path. */
-export const mediaPath = (id: string): string => `/pico/media/${id}`;
+export const mediaPath = (id: string, entrance: "pico" | "keys" = "pico"): string =>
+  `/${entrance}/media/${id}`;
 
 /** The files of one message, by id. */
 export type FoundFiles = ReadonlyMap<string, Media>;

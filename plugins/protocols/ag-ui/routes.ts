@@ -49,7 +49,7 @@ export class RunRoutes {
     if (file !== undefined) return downloadRoutes(this.protocol, file);
     const [, encoded] = stopPath.exec(path) ?? [];
     if (encoded === undefined) return undefined;
-    return { method: "POST", run: (call) => this.stop(call, encoded) };
+    return { method: "POST", rights: [], run: (call) => this.stop(call, encoded) };
   };
 
   private run(call: Call): Promise<undefined> {

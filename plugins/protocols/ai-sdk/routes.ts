@@ -71,7 +71,9 @@ export class ChatRoutes {
       if (address === "answer") return this.answer(call, session);
       return address === "stream" ? this.resume(call, session) : this.listMessages(session);
     };
-    return { method: address === "stop" || address === "answer" ? "POST" : "GET", run };
+    if (address === "stop") return { method: "POST", rights: [], run };
+    if (address === "answer") return { method: "POST", rights: ["answer"], run };
+    return { method: "GET", run };
   };
 
   private send(call: Call): Promise<undefined> {

@@ -77,7 +77,12 @@ export function findFileRoute(
 ): Route | readonly Route[] | undefined {
   const { media } = protocol;
   if (!media) return undefined;
-  if (path === "/v1/files") return { method: "POST", run: (call) => upload(protocol, media, call) };
+  if (path === "/v1/files")
+    return {
+      method: "POST",
+      rights: ["write"],
+      run: (call) => upload(protocol, media, call),
+    };
   const [, id, content] = filePath.exec(path) ?? [];
   if (id === undefined) return undefined;
   if (content !== undefined) return downloadRoutes(protocol, id);

@@ -1,0 +1,22 @@
+// Checks what an identity may do in its sessions.
+import type { Stopper } from "../../channels/index.ts";
+import type { Permission } from "../../http/index.ts";
+import type { Requester } from "../protocol-service.ts";
+
+/** @returns The sentence that names the missing right; undefined if the person has it. */
+export function whyNotAllowed(
+  { may, sender }: Pick<Requester, "may" | "sender">,
+  permission: Permission,
+): string | undefined {
+  if (may === undefined || may.has(permission)) return undefined;
+  const who = sender.id.startsWith("key:") ? "This key" : "This sign-in";
+  return `${who} does not have the right "${permission}".`;
+}
+
+export const noStopRight = 'This key has neither the right "stop" nor the right "write".';
+
+/** @returns Who stops messages, perhaps only their own; undefined without a right to stop. */
+export function toStopper({ may, sender }: Pick<Requester, "may" | "sender">): Stopper | undefined {
+  if (may === undefined || may.has("stop")) return sender;
+  return may.has("write") ? { ...sender, ownOnly: true } : undefined;
+}
