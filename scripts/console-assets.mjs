@@ -55,7 +55,16 @@ function charactersOf(...ranges) {
     .join("");
 }
 
-/** Writes the subset fonts, the icons and the logo to `target`. */
+/** The logo, its images for installed pages, and their worker, whose script is not bundled. */
+const copiedFiles = [
+  "icon.svg",
+  ...["icon-192", "icon-512", "icon-maskable-512", "apple-touch-icon"].map(
+    (name) => `icons/${name}.png`,
+  ),
+  "worker/sw.js",
+];
+
+/** Writes the subset fonts, the icons, the logo and the worker to `target`. */
 export async function writeConsoleFiles(root, target) {
   await mkdir(target, { recursive: true });
   await Promise.all([
@@ -66,9 +75,11 @@ export async function writeConsoleFiles(root, target) {
       await writeFile(path.join(target, name), await subsetFont(font, text, options));
     }),
     writeFile(path.join(target, "icons.svg"), await sprite()),
-    copyFile(
-      path.join(root, "plugins", "dashboard", "pages", "icon.svg"),
-      path.join(target, "icon.svg"),
+    ...copiedFiles.map((file) =>
+      copyFile(
+        path.join(root, "plugins", "dashboard", "pages", file),
+        path.join(target, path.basename(file)),
+      ),
     ),
   ]);
   return true;

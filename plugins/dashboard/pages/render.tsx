@@ -179,7 +179,7 @@ const viewport = [
  * shows an incomplete page and then moves it.
  */
 function Head({ styles, script, preloads = [] }: HeadProps): JSX.Element {
-  const { base, title, asset } = useSite();
+  const { base, title, asset, url, isInstallable } = useSite();
   return (
     <head>
       <meta charset="utf-8" />
@@ -189,6 +189,12 @@ function Head({ styles, script, preloads = [] }: HeadProps): JSX.Element {
       <meta name="base" content={base} />
       <title>{`${title} · Doorward`}</title>
       <link rel="expect" href="#end" {...{ blocking: "render" }} />
+      {isInstallable && (
+        <>
+          <link rel="manifest" href={url("/manifest.webmanifest")} />
+          <link rel="apple-touch-icon" sizes="180x180" href={url("/apple-touch-icon.png")} />
+        </>
+      )}
       <link rel="icon" type="image/svg+xml" href={asset("icon.svg")} />
       <link
         rel="preload"

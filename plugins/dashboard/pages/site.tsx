@@ -19,6 +19,8 @@ export interface SiteFacts {
   readonly csrf: string;
   /** Path of the current entry of the navigation. */
   readonly route: string;
+  /** The page registers the worker, and browsers may install it. */
+  readonly isInstallable?: boolean;
   /** Title of the page, without the product name. */
   readonly title: string;
 }

@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { startClock } from "./live/clock.ts";
 import { checkRestored, followKeyboard } from "./live/window.ts";
 import { pageStream } from "./live/stream.ts";
+import { registerWorker } from "./live/worker.ts";
 import { followQuestions } from "./frame/counts.ts";
 import { Layers } from "./frame/layers.tsx";
 import { BottomBar, Rail, TopBar } from "./frame/rail.tsx";
@@ -44,6 +45,8 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
     </SiteContext.Provider>,
     document.getElementById("layers")!,
   );
+  // A browser may refuse workers; the page of the notifications says so.
+  if (site.isInstallable) registerWorker()?.catch(() => undefined);
   startShortcuts();
   followKeyboard();
   checkRestored();

@@ -5,6 +5,7 @@ import { apiRoutes } from "./api/index.ts";
 import { acceptsGzip } from "./assets.ts";
 import { decorateRequests, maxBodyBytes, registerBodyParsers, requestState } from "./request.ts";
 import { docsRoutes } from "./api/docs.ts";
+import { installableRoutes } from "./api/installable.ts";
 import { pageRoutes } from "./api/pages.ts";
 import { type DashboardContext } from "./context.ts";
 import { refuse } from "./errors.ts";
@@ -71,6 +72,7 @@ export async function createApp(
   setupRoutes(app, context);
   signOutRoute(app, context);
   statusRoute(app, context);
+  installableRoutes(app, context);
   pageRoutes(app, context);
   docsRoutes(app, context);
   apiRoutes(app, context);

@@ -33,6 +33,7 @@ export interface Assets {
 
 const contentTypes: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
+  ".png": "image/png",
   ".js": "text/javascript; charset=utf-8",
   ".svg": "image/svg+xml",
   ".woff2": "font/woff2",
@@ -41,7 +42,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 const compress = promisify(gzip);
 
 function toAsset(type: string, body: Buffer): Asset {
-  if (type.startsWith("font/")) return { type, body };
+  if (/^(font|image\/png)/.test(type)) return { type, body };
   let compressed: Promise<Buffer> | undefined;
   return { type, body, gzipped: () => (compressed ??= compress(body, { level: 9 })) };
 }

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { csrfToken } from "../auth/sign-out.ts";
 import type { DashboardContext } from "../context.ts";
+import { registersWorker, widenPolicy } from "./installable.ts";
 import { documentFacts, sendPage } from "../reply.ts";
 import { hostName, requestState } from "../request.ts";
 import { renderPage, type PageData, type SiteFacts } from "../../pages/render.tsx";
@@ -43,7 +44,14 @@ export function sendConsolePage<K extends keyof PageData>(
   reply: FastifyReply,
   { page, title, route, data, status = 200 }: PageAnswer<K>,
 ): FastifyReply {
-  const site = { ...siteFacts(context, request), title, route };
+  const isInstallable = registersWorker(request, page);
+  if (isInstallable) widenPolicy(reply);
+  const site = {
+    ...siteFacts(context, request),
+    title,
+    route,
+    ...(isInstallable && { isInstallable }),
+  };
   const now = context.auth.clock.now();
   const preloads = context.site.assets.preloads[page];
   return sendPage(reply, status, renderPage({ page, site, now, data, preloads }));
