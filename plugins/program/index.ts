@@ -1,16 +1,16 @@
 // Runs a program in any language as the application. Messages are lines of JSON on its standard
 // input, replies are lines of JSON on its standard output (docs/programs.md). One process serves
-// all sessions: `supervisor` and `process` run it, `pending-messages` tracks the messages it
+// all sessions: `lib/child-process` runs it, `pending-messages` tracks the messages it
 // received, `replies` passes its output to the channels.
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import { createPrivateFolder } from "../../lib/files/index.ts";
 import type { ApplicationOptions, Message } from "../channels/index.ts";
+import { OutputLog, Supervisor } from "../../lib/child-process/index.ts";
 import { createRunningTimer } from "../../lib/running-time.ts";
 import { AnswerFiles } from "./answer-files.ts";
 import { openAnswerFolder, type AnswerFolder } from "./answer-folder.ts";
 import { createHistoryLines } from "./history.ts";
 import { findFiles } from "./message-media.ts";
-import { OutputLog } from "./output-log.ts";
 import { PendingMessages } from "./pending-messages.ts";
 import {
   intendedTarget,
@@ -22,13 +22,13 @@ import {
 import { ProgramQuestions } from "./questions.ts";
 import { Replies } from "./replies.ts";
 import type { ProgramShape, ProgramStatus } from "./service.ts";
-import { Supervisor } from "./supervisor.ts";
 
 export type {
   ProgramShape,
   ProgramEvents,
   Program,
   StderrLine,
+  ProcessStatus,
   ProgramState,
   ProgramStatus,
 } from "./service.ts";
@@ -79,6 +79,13 @@ export interface ProgramOptions {
 const understood = "stop,append,parts,questions,tools,continue,order";
 /** Accepted and unfinished messages of one session. */
 const maxPerSession = 64;
+const maxLineBytes = 1024 * 1024;
+const lineAdvice = {
+  fields: { example: '{"type":"message.create","payload":{"request_id":"1","content":"hello"}}' },
+  text:
+    "the program writes lines to standard output that are not messages. Write one JSON " +
+    "object per line, as in the example (docs/programs.md), and log to standard error",
+};
 /** Minimum time between two events about lines on standard error. */
 const eventIntervalMs = 1_000;
 
@@ -178,10 +185,10 @@ class ProgramApplication {
       ...(suggestions && { suggestions }),
     };
     this.commandLine = redact(command.join(" "));
-    this.outputLog = new OutputLog({ clock, log, redact });
+    this.outputLog = new OutputLog({ clock, log, redact, advice: lineAdvice });
     this.supervisor = new Supervisor({
       scope,
-      command: { words: command, cwd, env: programVariables(options, folder) },
+      command: { words: command, cwd, env: programVariables(options, folder), maxLineBytes },
       restart,
       output: {
         line: (text) => this.onLine(text),

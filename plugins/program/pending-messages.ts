@@ -1,12 +1,11 @@
 // Tracks the messages that the program has received or is about to receive.
 import type { Release } from "../../kernel/index.ts";
+import { createHangDetector, type ProgramProcess } from "../../lib/child-process/index.ts";
 import { BoundedMap, keyOf } from "../../lib/util.ts";
 import type { Address, Message } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
 import type { MessageFiles } from "./message-media.ts";
-import type { ProgramProcess } from "./process.ts";
 import { encodeMessage, encodeStop } from "./protocol.ts";
-import { createHangDetector } from "./supervisor.ts";
 
 /** Finished messages that later lines of the program may still name. */
 const maxRemembered = 1_024;

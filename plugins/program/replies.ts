@@ -1,9 +1,9 @@
 // Passes the output of the program to the channels: replies, updates, deletions and typing.
 import { codeOf, type Log } from "../../kernel/index.ts";
+import { plainText } from "../../lib/child-process/index.ts";
 import { keyOf } from "../../lib/util.ts";
 import type { Address, OutboundMessage, Receipt, ToolCall } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
-import { plainText } from "./output-log.ts";
 import type { LineAddress, PendingMessage, PendingMessages } from "./pending-messages.ts";
 import {
   callsClient,

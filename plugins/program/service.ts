@@ -1,29 +1,16 @@
 // The service of the program plugin, its status and its event.
+import type { ProcessState, ProcessStatus, StderrLine } from "../../lib/child-process/index.ts";
 import type { Channels, ChannelsEvents } from "../channels/index.ts";
 import type { MediaFiles } from "../media/index.ts";
 
-/**
- * State of the program. `waiting`: it ended and will be restarted; `ended`: it ended and will not
- * be restarted; `stopped`: the kernel stops it.
- */
-export type ProgramState = "running" | "waiting" | "ended" | "stopped";
+export type { ProcessState as ProgramState, ProcessStatus, StderrLine };
 
 /** Status of the program for pages and the doctor. */
-export interface ProgramStatus {
-  /** State of the process; `since` is its start. */
-  readonly state: ProgramState;
+export interface ProgramStatus extends ProcessStatus {
   /** Program and arguments, without known secrets. */
   readonly command: string;
   /** Process identifier, while the program runs. */
   readonly pid?: number;
-  /** Start of the current state in Unix milliseconds. */
-  readonly since: number;
-  /** Restarts since the kernel started. */
-  readonly restarts: number;
-  /** Those of them that the owner asked for. */
-  readonly restartsByOwner: number;
-  /** How the program ended the last time: `exit code 1`, `SIGKILL`, `ENOENT`. */
-  readonly lastEnd?: string;
   /** Messages that the program has received and not finished. */
   readonly inWork: number;
   /** Messages that wait to be written to the program. */
@@ -45,14 +32,6 @@ export interface ProgramStatus {
   /** Latest lines of standard error, oldest first. */
   readonly stderr: readonly StderrLine[];
 }
-/** A line of standard error. */
-export interface StderrLine {
-  /** Unix milliseconds. */
-  readonly at: number;
-  /** The line without its end and without known secrets. Long lines are cut. */
-  readonly text: string;
-}
-
 /** Service with the status of the program, and its restart. */
 export interface Program {
   /** Describes the process, its queue and its latest output. */
@@ -72,7 +51,7 @@ export type ProgramEvents = {
    * The program started, ended, announced what it can do, ignored a stop, or wrote to standard
    * error or an invalid line (at most once per second). `restarts`: since the kernel started.
    */
-  "program:state-changed": { state: ProgramState; restarts: number };
+  "program:state-changed": { state: ProcessState; restarts: number };
 };
 
 /** Types of the program plugin for the kernel. */

@@ -32,7 +32,7 @@ import { isBasePath, normaliseBasePath, parseTarget } from "../../plugins/http/r
 import { recogniseTask, replyToTask } from "../../plugins/protocols/openai/tasks.ts";
 import { isOriginPattern } from "../../plugins/pico-server/handshake/origins.ts";
 import { proxyFor } from "../../plugins/pico-client/proxy.ts";
-import { plainText } from "../../plugins/program/output-log.ts";
+import { plainText } from "../../lib/child-process/index.ts";
 import { intendedTargetOfPrefix, parseFrame } from "../../plugins/program/protocol.ts";
 
 type TextFunction = (text: string) => unknown;

@@ -30,10 +30,10 @@ const kit =
   "testkit/(fault-line|fault-proxy|queue|client|rules/\\w+|conformance|open-resources|wire)";
 const http = "plugins/http/(connection-limits|responses|listeners|server)";
 const plugins =
-  "(plugins/(program/process|channels/(answer-stop|handed-calls|inbound|questions)|" +
+  "(plugins/(channels/(answer-stop|handed-calls|inbound|questions)|" +
   "conversations/sqlite/(steps|store|writer)|redis/(call-queue|inspect)|protocols/files|" +
   "pico-server/(drain|shutdown|connection/(frame-turns|web-socket)))|" +
-  "lib/(pico-link/connect|running-time))";
+  "lib/(pico-link/connect|child-process/process|running-time))";
 const realTime = new RegExp(`^(${agents}|${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 
 describe("sources", () => {
@@ -45,7 +45,7 @@ describe("sources", () => {
     const pattern = /\bprocess\.(exit|exitCode|abort|kill|argv|on|once)\b/;
     // Signals to a child process do not end this process. The test kit gives the listeners of a
     // test runner back.
-    const allowed = "lib/files/lock|plugins/program/(group|process)|testkit/rejected-deliveries";
+    const allowed = "lib/files/lock|lib/child-process/process|testkit/rejected-deliveries";
     expect(uses(pattern, new RegExp(`^(bin/|(${agents}|${allowed})\\.ts$)`))).toEqual([]);
   });
 

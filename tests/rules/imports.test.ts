@@ -28,7 +28,7 @@ const packages: Readonly<Record<string, RegExp>> = {
     "^plugins/((protocols/|dashboard/)?[^/]+/config|" +
       "dashboard/server/(request|auth/sign-in-keeper)|program/(protocol|tool-call)|media/file-id|" +
       // The application is checked where its messages enter.
-      "channels/(question|message|step)-schema)\\.ts$",
+      "channels/(question|message|step)-schema)\\.ts$|^lib/acp-wire/schema\\.ts$",
   ),
   "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^lib\/files\//,
@@ -83,8 +83,9 @@ const kernelErrors = new Set([
 ]);
 /** Small functions without product knowledge, for every part. */
 const isSmall = (path: string | undefined): boolean =>
-  path === "lib/util.ts" || path === "lib/look-alikes.ts";
-/** A library imports itself and small functions; lib/files the kernel errors; lib/pico-link the codec. */
+  ["lib/util.ts", "lib/look-alikes.ts", "lib/line-reader.ts"].includes(path ?? "");
+/** A library imports itself and small functions; lib/files the kernel errors; lib/child-process its
+ *  types; lib/pico-link the codec. */
 const libRule: Rule = (file, wanted) => {
   const own = file.split("/").slice(0, 2).join("/");
   if (within(own, wanted) || isSmall(wanted.path)) return undefined;
@@ -93,6 +94,7 @@ const libRule: Rule = (file, wanted) => {
     const isAllowed = wanted.typeOnly || wanted.names.every((name) => kernelErrors.has(name));
     return isAllowed ? undefined : "only the error functions of the kernel";
   }
+  if (own === "lib/child-process" && isKernelIndex(wanted) && wanted.typeOnly) return undefined;
   if (own === "lib/agent" && wanted.path === "lib/files/index.ts") return undefined;
   if (own === "lib/pico-link" && wanted.path === "lib/pico-wire/index.ts") return undefined;
   return "this library imports only itself";
@@ -111,7 +113,9 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
   ]),
   "lib/step-details.ts": new Set(["channels", "conversations"]),
   "lib/observed-promise.ts": new Set(["channels", "media", "pico-client"]),
-  "lib/running-time.ts": new Set(["program"]),
+  "lib/child-process/index.ts": new Set(["program", "acp"]),
+  "lib/acp-wire/index.ts": new Set(["acp"]),
+  "lib/running-time.ts": new Set(["program", "acp"]),
   "lib/steady-clock.ts": new Set(["conversations", "dashboard", "media"]),
   "lib/pico-wire/index.ts": new Set([
     "conversations",

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { PendingMessages } from "../../../plugins/program/pending-messages.ts";
 import { createSampleChannel } from "../../support/sample-channel.ts";
-import { createLineReader } from "../../../plugins/program/line-reader.ts";
+import { createLineReader } from "../../../lib/line-reader.ts";
 import { isAlive, startProgram, waitFor } from "../../support/program-harness.ts";
 
 describe("Supervisor", () => {

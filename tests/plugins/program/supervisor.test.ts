@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
-import { createHangDetector } from "../../../plugins/program/supervisor.ts";
+import { createHangDetector } from "../../../lib/child-process/index.ts";
 import { runFor, startProgram, waitFor } from "../../support/program-harness.ts";
 
 /** Replies to every message, and blocks its only thread after the message "hang". */

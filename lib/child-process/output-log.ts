@@ -1,15 +1,13 @@
 // Logs the stderr lines, and the stdout lines without effect, of the program at a bounded rate.
 import { stripVTControlCharacters } from "node:util";
 import type { Clock, Log } from "../../kernel/index.ts";
-import type { StderrLine } from "./service.ts";
+import type { StderrLine } from "./status.ts";
 
 const maxTextLength = 2_000;
 const keptStderrLines = 20;
 /** Lines that may follow each other immediately, and lines per second over time. */
 const burst = 100;
 const linesPerSecond = 10;
-
-const exampleLine = '{"type":"message.create","payload":{"request_id":"1","content":"hello"}}';
 
 /** @returns The text as one line without control characters, cut at `maxLength`. */
 export function plainText(text: string, maxLength = maxTextLength): string {
@@ -25,6 +23,8 @@ interface OutputLogOptions {
   readonly log: Log;
   /** Removes secrets. */
   readonly redact: (text: string) => string;
+  /** Says with the first invalid line how to repair the program. */
+  readonly advice: { readonly fields: object; readonly text: string };
 }
 
 /** Log of everything the program writes besides valid messages. */
@@ -52,15 +52,11 @@ export class OutputLog {
 
   /** Logs a stdout line that is not a message. The first one comes with an explanation. */
   invalidLine(text: string, reason: string): void {
-    const { log } = this.options;
+    const { log, advice } = this.options;
     this.invalidCount += 1;
     if (!this.wasExplained) {
       this.wasExplained = true;
-      log.warn(
-        { reason, example: exampleLine },
-        "the program writes lines to standard output that are not messages. Write one JSON " +
-          "object per line, as in the example (docs/programs.md), and log to standard error",
-      );
+      log.warn({ reason, ...advice.fields }, advice.text);
     }
     if (this.mayWrite()) log.info({ stream: "stdout", reason }, this.clean(text));
   }

@@ -1,7 +1,7 @@
-// Runs one process of the program, together with all processes it starts.
+// Runs one process, together with all processes it starts.
 import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Release } from "../../kernel/index.ts";
-import { createLineReader, type LineReader } from "./line-reader.ts";
+import { createLineReader, type LineReader } from "../line-reader.ts";
 
 /** On POSIX, a program and all processes it starts form one process group and end together. */
 const supportsProcessGroups = process.platform !== "win32";
@@ -74,23 +74,24 @@ const killAfterMs = 1_300;
  * do not prolong it.
  */
 const outputDrainMs = 300;
-const maxLineBytes = 1024 * 1024;
 const maxStderrLineBytes = 8 * 1024;
 /** Bytes read from standard error before a pause of one second; limits the cost of a flood. */
 const maxStderrBytes = 1024 * 1024;
 const stderrPauseMs = 1_000;
 
-/** Program, arguments, working directory and whole environment of a process. */
+/** Program, arguments, working directory, whole environment and limit of a process. */
 export interface ProcessCommand {
   readonly words: readonly [string, ...string[]];
   readonly cwd: string | undefined;
   readonly env: Readonly<Record<string, string>>;
+  /** Bytes of a line on standard output. */
+  readonly maxLineBytes: number;
 }
 
 /** Callbacks for the output of a process. */
 export interface ProcessOutput {
   readonly line: (text: string) => void;
-  /** Receives the beginning of a stdout line over 1 MiB, which was dropped. */
+  /** Receives the beginning of a stdout line over `maxLineBytes`, which was dropped. */
   readonly tooLong: (beginning: string) => void;
   readonly stderrLine: (text: string) => void;
   /** Called when the process accepts input again. */
@@ -184,7 +185,7 @@ class RunningProcess implements ProgramProcess {
     this.pid = pid;
     this.options = options;
     const { line, tooLong, stderrLine, drained } = options.output;
-    this.stdout = createLineReader({ maxLineBytes, line, tooLong });
+    this.stdout = createLineReader({ maxLineBytes: options.command.maxLineBytes, line, tooLong });
     this.stderr = createLineReader({
       maxLineBytes: maxStderrLineBytes,
       line: stderrLine,

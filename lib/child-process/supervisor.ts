@@ -8,7 +8,7 @@ import {
   type ProcessOutput,
   type ProgramProcess,
 } from "./process.ts";
-import type { ProgramState, ProgramStatus } from "./service.ts";
+import type { ProcessState, ProcessStatus } from "./status.ts";
 
 const minBackoffMs = 500;
 const maxBackoffMs = 30_000;
@@ -28,17 +28,12 @@ interface SupervisorOptions {
   readonly ended: (how: string, isDown: boolean) => void;
 }
 
-type SupervisorStatus = Pick<
-  ProgramStatus,
-  "state" | "since" | "restarts" | "restartsByOwner" | "lastEnd"
->;
-
 /** Restarts the program after a pause that doubles up to 30 s, with jitter. */
 export class Supervisor {
   private readonly options: SupervisorOptions;
   private guard: ProcessGuard | undefined;
   private programProcess: ProgramProcess | undefined;
-  private readonly facts: { -readonly [K in keyof SupervisorStatus]: SupervisorStatus[K] };
+  private readonly facts: { -readonly [K in keyof ProcessStatus]: ProcessStatus[K] };
   /** Exits since the program was last stable. */
   private failures = 0;
   /** True if this process is restarted whatever the setting says. */
@@ -120,7 +115,7 @@ export class Supervisor {
     return this.facts.state === "running" ? this.programProcess : undefined;
   }
 
-  status(): SupervisorStatus {
+  status(): ProcessStatus {
     return this.facts;
   }
 
@@ -130,7 +125,7 @@ export class Supervisor {
     return state === "ended" || (state === "waiting" && this.failures > 1);
   }
 
-  private enter(state: ProgramState): void {
+  private enter(state: ProcessState): void {
     this.facts.state = state;
     this.facts.since = this.options.scope.clock.now();
   }
