@@ -260,7 +260,7 @@ const compositionRule: Rule = (file, wanted) => {
   const { path = "", typeOnly } = wanted;
   if (within("config", wanted) || isKernelIndex(wanted)) return undefined;
   if (path === "lib/files/index.ts" || isSmall(path)) return undefined;
-  if (path === "lib/pico-wire/index.ts" && file.startsWith("bin/")) return undefined;
+  if (/^lib\/(pico|acp)-wire\/index\.ts$/.test(path) && file.startsWith("bin/")) return undefined;
   if (typeOnly && /^lib\/[^/]+\/index\.ts$/.test(path)) return undefined;
   if (entry.test(path)) return undefined;
   if (file.startsWith("bin/") && within("bin", wanted)) return undefined;
