@@ -81,11 +81,18 @@ export function keyOf(...names: readonly string[]): string {
   return key;
 }
 
+/** Calls without an eviction after which a `BoundedMap` lets go of its iterator. */
+const maxUnused = 64;
+
 /** Keeps the newest entries. A key that is set again keeps its place. */
 export class BoundedMap<K, V> extends Map<K, V> {
   private readonly max: number;
-  /** Passes each key once, so that no search for the oldest one crosses those that were deleted. */
-  private readonly oldest = this.keys();
+  /**
+   * Passes each key once, so that no search for the oldest one crosses those that were deleted. It
+   * exists during evictions only: while it rests, it keeps all entries that are deleted.
+   */
+  private oldest: MapIterator<K> | undefined;
+  private unused = 0;
 
   /** @param max - Entries to keep. */
   constructor(max: number) {
@@ -95,8 +102,26 @@ export class BoundedMap<K, V> extends Map<K, V> {
 
   override set(key: K, value: V): this {
     super.set(key, value);
-    if (this.size > this.max) this.delete(this.oldest.next().value!);
+    if (this.size > this.max) {
+      this.oldest ??= this.keys();
+      this.unused = 0;
+      super.delete(this.oldest.next().value!);
+    } else this.rest();
     return this;
+  }
+
+  override delete(key: K): boolean {
+    this.rest();
+    return super.delete(key);
+  }
+
+  override clear(): void {
+    this.oldest = undefined;
+    super.clear();
+  }
+
+  private rest(): void {
+    if (this.oldest && (this.unused += 1) > maxUnused) this.oldest = undefined;
   }
 
   /** As `set`, and the key is the newest. */

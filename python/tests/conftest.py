@@ -62,19 +62,22 @@ class Launcher:
             text=True,
             cwd=self.program.parent,
         )
-        threading.Thread(target=self._read, args=[self._process], daemon=True).start()
+        # A process that was killed may have output that is read later.
+        self.lines = []
+        read = [self._process, self.lines]
+        threading.Thread(target=self._read, args=read, daemon=True).start()
         found = self.wait_for(r"http://(?:localhost|127\.0\.0\.1|[\w-]+\.localhost):(\d+)")
         self.port = int(found.group(1))
         self.url = f"http://127.0.0.1:{self.port}/pico"
 
-    def _read(self, process: subprocess.Popen[str]) -> None:
+    def _read(self, process: subprocess.Popen[str], lines: list[str]) -> None:
         assert process.stdout is not None
         for line in process.stdout:
             with self._has_line:
-                self.lines.append(line)
+                lines.append(line)
                 self._has_line.notify_all()
         with self._has_line:
-            self.lines.append("(ended)")
+            lines.append("(ended)")
             self._has_line.notify_all()
 
     def wait_for(self, pattern: str) -> re.Match[str]:
@@ -100,7 +103,6 @@ class Launcher:
             self._process.send_signal(number)
             self._process.wait(20)
             self._process = None
-            self.lines.clear()
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
 // Tests small functions of every part of the project.
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BoundedMap, keyOf, withoutMarkdown } from "../../lib/util.ts";
@@ -97,5 +99,29 @@ describe("BoundedMap", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  test.each([
+    ["that are deleted before it is full", 0],
+    ["that are deleted after it was full", 300],
+  ])("lets go of entries %s", async (_, first) => {
+    setFlagsFromString("--expose-gc");
+    const gc = runInNewContext("gc") as () => void;
+    const map = new BoundedMap<number, object>(200);
+    for (let key = 0; key < first; key += 1) map.set(key, {});
+    const deleted: WeakRef<object>[] = [];
+    // The table of a map is replaced while it grows, and entries of that time are in the old one.
+    for (let key = first; key < first + 5_000; key += 100) {
+      for (let at = key; at < key + 100; at += 1) {
+        const value = {};
+        deleted.push(new WeakRef(value));
+        map.set(at, value);
+      }
+      for (let at = key; at < key + 100; at += 1) map.delete(at);
+    }
+    await new Promise((done) => setImmediate(done)); // a turn keeps what was referred to in it
+    gc();
+    const kept = deleted.filter((each) => each.deref() !== undefined).length;
+    expect(kept).toBeLessThan(100);
   });
 });

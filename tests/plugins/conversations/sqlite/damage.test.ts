@@ -7,10 +7,10 @@ import { createFolder, entry, openStore, say } from "../../../support/sqlite-sto
 
 const pageBytes = 4_096;
 
-/** The file of a store with some conversations. */
-async function fileWithHistory(): Promise<Buffer> {
+/** The file of a store with some conversations. Their number decides which pages the tables have. */
+async function fileWithHistory(count: number): Promise<Buffer> {
   const folder = await createHistory(
-    ...Array.from({ length: 60 }, (_, at) => entry("create", `m${at}`, `word${at} `.repeat(40))),
+    ...Array.from({ length: count }, (_, at) => entry("create", `m${at}`, `word${at} `.repeat(40))),
   );
   return readFileSync(fileIn(folder));
 }
@@ -40,32 +40,38 @@ async function useAll(store: Awaited<ReturnType<typeof openStore>>): Promise<unk
 }
 
 describe("A damaged page", () => {
-  test("appears in the health, or rejects the start without a change", async () => {
-    const file = await fileWithHistory();
-    const refused: number[] = [];
-    const reported: number[] = [];
-    for (let at = 0; at < file.length; at += pageBytes) {
-      const folder = createFolder();
-      const damaged = Buffer.from(file);
-      damaged.fill(0xff, at === 0 ? 100 : at, at + pageBytes);
-      writeFileSync(fileIn(folder), damaged, { mode: 0o600 });
-      let store;
-      try {
-        store = await openStore({ folder });
-      } catch (error) {
-        expect(error).toMatchObject({ code: "STORE_BROKEN" });
-        expect(readFileSync(fileIn(folder)).equals(damaged), `page ${at / pageBytes}`).toBe(true);
-        refused.push(at);
-        continue;
+  test.each([1, 60, 150])(
+    "appears in the health, or rejects the start: %i messages",
+    async (count) => {
+      const file = await fileWithHistory(count);
+      const refused: number[] = [];
+      const reported: number[] = [];
+      for (let at = 0; at < file.length; at += pageBytes) {
+        const folder = createFolder();
+        const damaged = Buffer.from(file);
+        damaged.fill(0xff, at === 0 ? 100 : at, at + pageBytes);
+        writeFileSync(fileIn(folder), damaged, { mode: 0o600 });
+        let store;
+        try {
+          store = await openStore({ folder });
+        } catch (error) {
+          expect(error).toMatchObject({ code: "STORE_BROKEN" });
+          expect(readFileSync(fileIn(folder)).equals(damaged), `page ${at / pageBytes}`).toBe(true);
+          refused.push(at);
+          continue;
+        }
+        const errors = await useAll(store);
+        if (errors.length === 0) continue;
+        reported.push(at);
+        expect(
+          store.health().problem,
+          `page ${at / pageBytes}: ${errors.join(", ")}`,
+        ).toBeDefined();
       }
-      const errors = await useAll(store);
-      if (errors.length === 0) continue;
-      reported.push(at);
-      expect(store.health().problem, `page ${at / pageBytes}: ${errors.join(", ")}`).toBeDefined();
-    }
-    expect(refused.length).toBeGreaterThan(3);
-    expect(reported.length).toBeGreaterThan(3);
-  });
+      expect(refused.length).toBeGreaterThan(3);
+      expect(reported.length).toBeGreaterThan(3);
+    },
+  );
 });
 
 describe("An empty file", () => {
