@@ -5,15 +5,16 @@ import type { ConfigurationStore } from "./configuration.ts";
 import type { Share } from "./deadline.ts";
 import { noop } from "./defaults.ts";
 import { kernelErrors } from "./errors.ts";
-import type {
-  Awaitable,
-  Clock,
-  LauncherCommand,
-  LauncherState,
-  Log,
-  LogLine,
-  Release,
-  Scope,
+import {
+  viewOf,
+  type Awaitable,
+  type Clock,
+  type LauncherCommand,
+  type LauncherState,
+  type Log,
+  type LogLine,
+  type Release,
+  type Scope,
 } from "./plugin.ts";
 import type { AnyPlugin } from "./wiring.ts";
 
@@ -213,6 +214,13 @@ export class PluginRun {
 
 type Services = Readonly<Record<string, unknown>>;
 
+/** A service as one plugin sees it. */
+const toView = (service: unknown, plugin: string): unknown =>
+  (service as { [viewOf]?: (plugin: string) => unknown } | null)?.[viewOf]?.(plugin) ?? service;
+
+const viewsOf = (services: Services, plugin: string): Services =>
+  Object.fromEntries(Object.entries(services).map(([name, all]) => [name, toView(all, plugin)]));
+
 const pick = (services: Services, names: object): Services =>
   Object.fromEntries(Object.keys(names).map((name) => [name, services[name]]));
 
@@ -236,7 +244,7 @@ function createScope(run: PluginRun): Scope<any> {
   const { plugin, context } = run;
   const { bus, clock, lifecycle, configuration, reportFault } = context;
   const { name } = plugin;
-  const services = { ...context.services };
+  const services = viewsOf(context.services, name);
   const send = (command: LauncherCommand): boolean => {
     if (plugin.drives !== true) throw kernelErrors.KERNEL_NOT_DRIVER(name);
     return run.canRegister && lifecycle.send(command);

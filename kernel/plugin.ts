@@ -17,6 +17,18 @@ export type Release = () => void;
 /** Payloads by event name. */
 export type EventMap = Record<string, object>;
 
+/**
+ * Key of a service that gives each plugin a view of its own: a method that the kernel calls with
+ * the name of the plugin, for its `needs` and `uses`. `kernel.services` has the service itself.
+ *
+ * @example
+ * import { viewOf } from "doorward";
+ * const counters = new Map<string, number>();
+ * const count = (owner: string) => () => counters.set(owner, (counters.get(owner) ?? 0) + 1);
+ * const service = Object.assign(count("host"), { [viewOf]: count });
+ */
+export const viewOf: unique symbol = Symbol.for("doorward.viewOf") as never;
+
 /** The state of the launcher, which depends on its token. */
 export type LauncherState = "unconfigured" | "setup" | "running" | "rotating";
 /** A command that changes the launcher state. */

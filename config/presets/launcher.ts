@@ -21,6 +21,7 @@ import { media } from "../../plugins/media/index.ts";
 import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoClient } from "../../plugins/pico-client/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
+import { records } from "../../plugins/records/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
 import type { TrayOptions } from "../../plugins/tray/index.ts";
@@ -92,6 +93,7 @@ export async function createLauncher(options: LauncherOptions) {
     ...(isRunning && { lockWaitMs: 0 }),
     redis: configuredRedis(() => readStoreSecrets({ home, env, secret })),
   });
+  const kept = records({ home, ...(isRunning && { lockWaitMs: 0 }) });
   const mediaFiles = media({ home, searchPath: env["PATH"] ?? "/usr/bin:/bin" });
   const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
   let isEcho = false;
@@ -106,8 +108,8 @@ export async function createLauncher(options: LauncherOptions) {
     ...(await createTray(options)),
     ...loaded.found.flatMap(({ plugin }) => plugin ?? []),
   ];
-  const own = [tokenStore(form), settings(loaded.sources), store, mediaFiles, channels()] as const;
-  const first = [...own, ...base] as const;
+  const own = [tokenStore(form), settings(loaded.sources), store, kept, mediaFiles] as const;
+  const first = [...own, channels(), ...base] as const;
   const kernel = createKernel([...first, app, board], {
     config: loaded.config,
     log,
@@ -171,7 +173,7 @@ async function loadSettings(
   const loaded = await loadWithPlugins({
     ...places,
     builtIn,
-    taken: ["token-store", "settings", "channels", "echo", "program", "handler", "tray"],
+    taken: ["token-store", "settings", "records", "channels", "echo", "program", "handler", "tray"],
     flags: { launcher: { ...flags } },
     redact: redact ?? ((text) => text),
   });

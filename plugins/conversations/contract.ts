@@ -19,6 +19,7 @@ import type {
   Usage,
 } from "./messages.ts";
 import type { StoredQuestions } from "./question-frames.ts";
+import type { SharedRecords } from "../records/contract.ts";
 import type { TokenSync } from "../token-store/index.ts";
 import type { StoreConfig, StoreInput } from "./config.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
@@ -406,6 +407,14 @@ export interface Conversations extends ConversationHistory {
   readonly questions?: StoredQuestions;
   /** Hands sessions to nodes; absent unless several nodes share the store. */
   readonly ownership?: SessionOwnership;
+  /**
+   * Sets a step that is awaited before conversations are deleted, and again when a person has
+   * deleted one, so that their data elsewhere goes too. Absent if conversations cannot be deleted,
+   * or `records` does it.
+   */
+  beforeDeletion?(step: (addresses: readonly Address[]) => Promise<void>): void;
+  /** Keeps the records of plugins; absent unless several nodes share the store. */
+  readonly records?: SharedRecords;
   /** Sets the listener for deletions, once; absent if conversations cannot be deleted. */
   watchDeletions?(listener: DeletionListener): void;
 }

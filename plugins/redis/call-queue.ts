@@ -73,6 +73,8 @@ const reads: ReadonlySet<string> = new Set([
   "list",
   "beat",
   "publish",
+  "record",
+  "records",
 ]);
 /** Replies of a server that is not ready, so that a later attempt may succeed. */
 const transientReply = /^(LOADING|MISCONF|READONLY|MASTERDOWN|NOREPLICAS|TRYAGAIN|BUSY|UNBLOCKED)/;

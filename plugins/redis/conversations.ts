@@ -25,6 +25,7 @@ import { RedisLink } from "./link.ts";
 import { Nodes } from "./nodes.ts";
 import type { RedisLogContext } from "./log-context.ts";
 import { RedisSessionLog, replayWindow } from "./session-log.ts";
+import { RedisRecords } from "./records.ts";
 import { QuestionIndex } from "./question-index.ts";
 import { TokenExchange } from "./tokens.ts";
 import type {
@@ -77,6 +78,7 @@ export class RedisConversations implements OpenConversations {
   readonly ownership: RedisOwnership;
   readonly peers: Nodes;
   readonly questions: QuestionIndex;
+  readonly records: RedisRecords;
   readonly link: RedisLink;
   readonly space: KeySpace;
   readonly taken: TakenIds = {
@@ -122,6 +124,7 @@ export class RedisConversations implements OpenConversations {
     this.questions = new QuestionIndex(link, space);
     const describe = () => ({ sessions: this.liveCount() });
     this.peers = new Nodes({ link, space, clock, log, after, random, name: node, describe });
+    this.records = new RedisRecords({ link, space, nodes: this.peers, random, keepMs, log });
     this.ownership = new RedisOwnership({ link, space, nodes: this.peers, clock, after, keepMs });
     const malformed = (sk: string): void => this.noteMalformed(sk);
     this.history = new RedisHistory({ link, space, keepMs, malformed });

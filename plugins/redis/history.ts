@@ -185,7 +185,7 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
       const ids = (await link.run({ script: "ids", keys, values: [], repeats: true })) as Reply[];
       const deleted = ids.map((each) => space.deletedId(sk, String(each)));
       const own = [creation, sk, node, keepMs, space.all, space.questions];
-      const values = [...own, ids.length, space.deleted, ...deleted];
+      const values = [...own, ids.length, space.deleted, space.records, ...deleted];
       const fence = Number(await link.run({ script: "forget", keys, values, repeats: true }));
       if (fence === 0) throw conversationsErrors.not_found();
       // Otherwise, the session has got another id in the meantime.

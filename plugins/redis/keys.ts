@@ -35,6 +35,8 @@ export class KeySpace {
   readonly questions: string;
   /** Sorted set of ids of deleted messages. */
   readonly deleted: string;
+  /** Begins the names of the records of plugins. */
+  readonly records: string;
   private readonly secret: string;
   private readonly deletedKey: Buffer;
   private readonly places = new BoundedMap<string, SessionPlace>(maxPlaces);
@@ -49,6 +51,7 @@ export class KeySpace {
     this.index = `${this.base}z`;
     this.questions = `${this.base}q`;
     this.deleted = `${this.base}d`;
+    this.records = `${this.base}r`;
     this.deletedKey = createHmac("sha256", secret).update("doorward deleted ids").digest();
     this.secret = secret;
   }
@@ -86,6 +89,7 @@ export class KeySpace {
     return createHmac("sha256", key).update(text).digest("base64url");
   }
 
+  /** Encrypts a token or a record. `name` says which: another name cannot unseal it. */
   seal(name: string, value: string, random: (bytes: number) => Uint8Array): string {
     const iv = random(ivBytes);
     const cipher = createCipheriv("aes-256-gcm", this.derive("token seal"), iv);

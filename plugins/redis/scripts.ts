@@ -1,5 +1,6 @@
 // The Lua scripts of the Redis form. Each one is one atomic step of the server.
 import { batch, takenMs } from "./batch-script.ts";
+import { forgetRecords, recordScripts } from "./record-scripts.ts";
 import { common, sessionScripts } from "./session-scripts.ts";
 
 const claim = `${common}
@@ -86,12 +87,13 @@ return 1
 
 /**
  * ARGV: creation id, sk, this node, milliseconds that a session is kept, channel of all nodes, hash
- * of questions, number of ids of the session, set of deleted ids, HMACs of the ids. The owner keeps
- * the session with a new fence. Writes with the old one are rejected.
+ * of questions, number of ids of the session, set of deleted ids, start of the names of records,
+ * HMACs of the ids. The owner keeps the session with a new fence. Writes with the old one are
+ * rejected.
  *
  * @returns The new fence; 0 if there is no such conversation; -1 if the session has other ids.
  */
-const forget = `${common}${keepDeleted}
+const forget = `${common}${keepDeleted}${forgetRecords}
 local m = KEYS[1]
 local v = redis.call('HMGET', m, 'c', 'ca', 'o', 'f', 'ad')
 if v[1] ~= ARGV[1] or not v[2] then return 0 end
@@ -107,7 +109,8 @@ end
 local former = tonumber(v[4] or '0')
 redis.call('HSET', m, 'o', v[3] or '', 'f', former + 1, 'd', former)
 if deletedAt then redis.call('HSET', m, 'dd', deletedAt) end
-if #ARGV > 8 then keepDeleted(m, ARGV[8], 9) end
+if #ARGV > 9 then keepDeleted(m, ARGV[8], 10) end
+forgetRecords(ARGV[9], ARGV[2], ARGV[5])
 redis.call('PEXPIRE', m, ARGV[4])
 redis.call('SPUBLISH', KEYS[7], '{"t":"renewed"}\\n')
 redis.call('SPUBLISH', ARGV[5], '{"t":"forgotten","n":"' .. ARGV[3] .. '","k":"' .. ARGV[2]
@@ -227,6 +230,7 @@ return rows
 
 export const scripts = {
   ...sessionScripts,
+  ...recordScripts,
   questions,
   batch,
   claim,

@@ -23,6 +23,7 @@ import type {
   Turn,
 } from "../contract.ts";
 import { SqliteSessionLog } from "./session-log.ts";
+import type { LeavingStep } from "./retention.ts";
 import { inTurns, type Steps } from "./steps.ts";
 import type { SqliteStore } from "./store.ts";
 
@@ -77,6 +78,7 @@ export class SqliteConversations implements OpenConversations {
   private readonly release: () => Promise<void>;
   private readonly channels = new Map<string, ChannelLog>();
   private deleting: DeletionListener = () => () => undefined;
+  private leaving: LeavingStep = () => Promise.resolve();
   private retention: Promise<number> | undefined;
   private retainedAt = 0;
   private closing: Promise<void> | undefined;
@@ -166,14 +168,24 @@ export class SqliteConversations implements OpenConversations {
     this.deleting = listener;
   }
 
+  beforeDeletion(step: LeavingStep): void {
+    this.leaving = step;
+  }
+
   async forget(id: string): Promise<void> {
     const { channel, session } = await this.get(id);
     const ended = this.deleting({ channel, session });
-    const forgotten = this.store.forget(id, () => {
-      this.renew({ channel, session });
-      this.scope.forgotten(1);
-    });
-    await forgotten.finally(ended);
+    try {
+      await this.leaving([{ channel, session }]);
+      await this.store.forget(id, () => {
+        this.renew({ channel, session });
+        this.scope.forgotten(1);
+      });
+      // A stopped answer may have written in the meantime.
+      await this.leaving([{ channel, session }]);
+    } finally {
+      ended();
+    }
   }
 
   /** Deletes the conversations that are too old or do not fit, except those in use. */
@@ -187,6 +199,7 @@ export class SqliteConversations implements OpenConversations {
         ending: (address) => this.deleting(address),
         renew: (address) => this.renew(address),
       },
+      (addresses) => this.leaving(addresses),
     );
     try {
       const count = await this.retention;

@@ -25,11 +25,20 @@ interface RecentSessions {
   renew(address: Address): void;
 }
 
+/** Removes what belongs to conversations, before they are deleted. */
+export type LeavingStep = (addresses: readonly Address[]) => Promise<void>;
+
 /**
  * `isLive`: true for sessions in memory. `recent`: without it, these are never deleted; with it,
  * those without a client are, if the rest does not fit.
  */
-export type RetainedSessions = [isLive: (address: Address) => boolean, recent?: RecentSessions];
+export type RetainedSessions = [
+  isLive: (address: Address) => boolean,
+  recent?: RecentSessions,
+  leaving?: LeavingStep,
+];
+
+const nothing: LeavingStep = () => Promise.resolve();
 
 export class Retention {
   private readonly options: RetentionOptions;
@@ -39,9 +48,10 @@ export class Retention {
   }
 
   /** @returns How many conversations were deleted. */
-  async run(limits: StoreLimits, ...[isLive, recent]: RetainedSessions): Promise<number> {
-    const deleted = await this.deleteUnused(limits, isLive);
-    if (recent) deleted.push(...(await this.deleteRecent(limits, recent)));
+  async run(limits: StoreLimits, ...sessions: RetainedSessions): Promise<number> {
+    const [isLive, recent, leaving = nothing] = sessions;
+    const deleted = await this.deleteUnused(limits, isLive, leaving);
+    if (recent) deleted.push(...(await this.deleteRecent(limits, recent, leaving)));
     if (deleted.length === 0) return 0;
     const oldest = deleted.reduce(
       (first, { used_at }) => Math.min(first, Number(used_at)),
@@ -55,19 +65,26 @@ export class Retention {
   private async deleteUnused(
     limits: StoreLimits,
     isLive: (address: Address) => boolean,
+    leaving: LeavingStep,
   ): Promise<Row[]> {
     const { rows, exclusively, removeHidden } = this.options;
     const skip: number[] = [];
     const deleted: Row[] = [];
+    const isUnused = (row: Row): boolean => !isLive(addressOf(row));
     for (;;) {
-      const { found, idle } = await exclusively(() => {
+      const found = await exclusively(() => {
         rows.save();
-        const expired = rows.expired(limits, skip);
-        const unused = expired.filter((row) => !isLive(addressOf(row)));
-        rows.hide(unused);
-        return { found: expired, idle: unused };
+        return rows.expired(limits, skip);
       });
       if (found.length === 0) return deleted;
+      const chosen = found.filter(isUnused);
+      if (chosen.length > 0) await leaving(chosen.map(addressOf));
+      // A client may have connected in the meantime.
+      const idle = await exclusively(() => {
+        const unused = chosen.filter(isUnused);
+        rows.hide(unused);
+        return unused;
+      });
       for (const row of found) if (!idle.includes(row)) skip.push(Number(row.id));
       deleted.push(...idle);
       await removeHidden();
@@ -75,7 +92,11 @@ export class Retention {
   }
 
   /** Deletes what does not fit of the sessions in memory that have no client. */
-  private async deleteRecent({ maxBytes }: StoreLimits, recent: RecentSessions): Promise<Row[]> {
+  private async deleteRecent(
+    { maxBytes }: StoreLimits,
+    recent: RecentSessions,
+    leaving: LeavingStep,
+  ): Promise<Row[]> {
     const { rows, reading, exclusively, removeHidden } = this.options;
     const skip: number[] = [];
     const deleted: Row[] = [];
@@ -95,6 +116,7 @@ export class Retention {
       };
       const renew = (): void => hidden.forEach((row) => recent.renew(addressOf(row)));
       try {
+        if (chosen.length > 0) await leaving(chosen.map(addressOf));
         await exclusively(hide, renew);
       } finally {
         for (const end of ended) end();
