@@ -2,6 +2,7 @@
 import { formatUtc } from "../../lib/util.ts";
 import {
   readCalls,
+  turnEnd,
   turnLabel,
   type ConversationSummary,
   type SearchHit,
@@ -104,7 +105,9 @@ function show(context: CommandContext, id: string): Promise<number> {
       const text = turn.content === "" ? "" : `${sanitize(turn.content)}\n`;
       const calls = readCalls(turn).map(toCallLines).join("");
       const heading = `${formatUtc(turn.at)}  ${sanitizeLine(turnLabel(turn))}`;
-      context.out(`\n${heading}\n${text}${calls}${media.join("")}`);
+      const ended = turnEnd(turn);
+      const end = ended === undefined ? "" : `(${sanitizeLine(ended)})\n`;
+      context.out(`\n${heading}\n${text}${calls}${media.join("")}${end}`);
     }
     if (before !== undefined)
       context.say(`for earlier messages: doorward conversations show ${id} -before ${before}\n`);

@@ -126,6 +126,8 @@ export interface ChatEnd {
   readonly outcome: Open<"completed" | "stopped" | "failed">;
   /** Code of the error, with the outcome `failed`. */
   readonly code?: string;
+  /** The sentence of the error, if the application wrote one: at most 1,000 characters. */
+  readonly message?: string;
   /** Why the text ended. */
   readonly finishReason: Open<"stop" | "length" | "content_filter" | "stopped" | "error">;
   /** Tokens of the answer, if the application named them. */

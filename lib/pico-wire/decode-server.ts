@@ -191,7 +191,7 @@ function readEnd(payload: JsonObject): AnswerEndPayload {
   return {
     request_id: requireName(payload, "request_id"),
     outcome: readDisplayText(payload, "outcome"),
-    ...readTexts(payload, "code"),
+    ...readTexts(payload, "code", "message"),
     finish_reason: readDisplayText(payload, "finish_reason"),
     ...(usage !== undefined && { usage: withoutPrototypeKeys(usage) }),
     ...readSuggestions(ownValue(payload, "suggestions")),

@@ -303,7 +303,7 @@ export interface ServerMessageFrame extends Envelope, StreamPosition {
 }
 
 /** Names of `pico_can`: additions to extension 1 that a client asks for. */
-export type Capability = "append" | "questions" | "stop" | "turns";
+export type Capability = "append" | "questions" | "stop" | "turns" | "waiting";
 
 /** The message of a person, as the other clients of the session receive it. */
 export interface UserTurn {
@@ -346,6 +346,8 @@ export interface AnswerEndPayload {
   readonly outcome: string;
   /** Code of the error, with the outcome `failed`. */
   readonly code?: string;
+  /** The sentence of the error, if the application wrote one: at most 1,000 characters. */
+  readonly message?: string;
   /** `stop`, `length`, `content_filter`, `stopped` or `error`. */
   readonly finish_reason: string;
   /** `{"input_tokens"?, "output_tokens"?, "reasoning_tokens"?, "cached_tokens"?}`. Not validated

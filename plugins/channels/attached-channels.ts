@@ -37,6 +37,11 @@ export class AttachedChannels {
     this.byName.delete(name);
   }
 
+  /** True if the messages of this channel are in the conversations. */
+  isKept(name: string): boolean {
+    return this.byName.get(name)?.isKept === true;
+  }
+
   countReceived(name: string): void {
     const found = this.byName.get(name);
     if (found) found.received += 1;

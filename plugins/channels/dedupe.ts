@@ -9,6 +9,8 @@ import type { Sessions } from "./sessions.ts";
 const retentionMs = 600_000;
 /** Ids in the newer of the two maps of a session; the older one has as many. */
 const maxPerSession = 1_024;
+/** As many entries as a store looks at for messages that were begun. */
+const maxBegun = 2_048;
 
 /** Equals every message: the process ended before the store learned the digest. */
 const unknownDigest = "?";
@@ -86,7 +88,9 @@ export class Dedupe {
   /** The delivery has its outcome, and the store of conversations knows it if there is one. */
   settle(address: Address, record: DeliveryRecord): void {
     const ids = this.idsOf(address);
-    if (ids && this.close(ids, record)) this.sessions.countIds(this.addSettled(ids, record));
+    if (!ids || !this.close(ids, record)) return;
+    this.endBegun(ids, record.id);
+    this.sessions.countIds(this.addSettled(ids, record));
   }
 
   /** True if all ids of this session are known. */
@@ -119,7 +123,7 @@ export class Dedupe {
     let added = 0;
     for (const { id, digest = unknownDigest, ageMs, stopped: isStopped = false, begun } of stored)
       if (ids.open.has(id)) continue;
-      else if (begun) (ids.begun ??= new Set()).add(id);
+      else if (begun) added += this.addBegun(ids, id);
       else {
         const record = toRecord(id, digest, now - ageMs);
         added += this.addSettled(ids, { ...record, isAccepted: !isStopped, isStopped });
@@ -128,13 +132,20 @@ export class Dedupe {
     this.sessions.countIds(added);
   }
 
+  /** The conversation has a message whose delivery is open. */
+  noteBegun(message: InboundMessage): void {
+    const ids = this.idsOf(message);
+    if (ids?.open.has(message.id)) this.sessions.countIds(this.addBegun(ids, message.id));
+  }
+
   /**
    * Call it once for each message that is delivered.
    *
    * @returns True if the conversation has it, with the answer that was cut.
    */
   takeBegun(message: MessageKey): boolean {
-    return this.idsOf(message)?.begun?.delete(message.id) ?? false;
+    const ids = this.idsOf(message);
+    return ids !== undefined && this.endBegun(ids, message.id);
   }
 
   /** Forgets a rejected delivery, so that the client can send the message again. */
@@ -160,6 +171,21 @@ export class Dedupe {
     if (open.get(record.id) !== record) return false;
     this.sessions.countIds(-1);
     return open.delete(record.id);
+  }
+
+  /** @returns How many ids the session has more. */
+  private addBegun(ids: SessionIds, id: string): number {
+    const begun = (ids.begun ??= new Set());
+    const before = begun.size;
+    const [oldest] = begun.add(detach(id)).size > maxBegun ? begun : [];
+    if (oldest !== undefined) begun.delete(oldest);
+    return begun.size - before;
+  }
+
+  private endBegun({ begun }: SessionIds, id: string): boolean {
+    if (!begun?.delete(id)) return false;
+    this.sessions.countIds(-1);
+    return true;
   }
 
   /** @returns How many ids the session has more. */

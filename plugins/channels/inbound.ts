@@ -10,7 +10,8 @@ import {
 import { channelsErrors } from "./errors.ts";
 import { KnownIds } from "./known-ids.ts";
 import { maxHops } from "./outbound.ts";
-import { Run, toRunning, type ActiveApplication, type RunOptions } from "./runs.ts";
+import type { ActiveApplication, RunOptions } from "./run-options.ts";
+import { Run, toRunning } from "./runs.ts";
 import { assertSuggestions } from "./suggestions.ts";
 import type { Recorded } from "./traffic.ts";
 import type { PassOptions, TakenIds } from "../conversations/index.ts";
@@ -30,7 +31,7 @@ import { SessionQueues } from "./session-queues.ts";
 import type { Sessions } from "./sessions.ts";
 import { mayStop } from "./stop-rights.ts";
 
-interface InboundOptions extends Omit<RunOptions, "outcomeFailed" | "current"> {
+interface InboundOptions extends Omit<RunOptions, "outcomeFailed" | "current" | "begun"> {
   readonly sessions: Sessions;
   /** Keeps the ids of accepted and stopped messages, if a plugin does. */
   readonly taken: TakenIds | undefined;
@@ -75,6 +76,7 @@ export class Inbound {
       outcomeFailed: this.outcomeFailed,
       current: () => this.activeApplication(),
       failed: (message, error) => this.failedAfterAcceptance(message, error),
+      begun: (message) => this.dedupe.noteBegun(message),
     };
   }
 

@@ -281,9 +281,21 @@ function createQuestions(
 }
 
 const toStoredEnd = (
-  { outcome, code, usage, suggestions }: AnswerEnd,
+  { outcome, code, message, usage, suggestions }: AnswerEnd,
   answerMs: number,
-): StoredEnd => ({ outcome, answerMs, ...defined({ code, usage, suggestions }) });
+): StoredEnd => ({ outcome, answerMs, ...defined({ code, message, usage, suggestions }) });
+
+/** Removes the answer of an earlier delivery. @returns True if the conversation has the message. */
+async function retract(
+  conversations: Conversations | undefined,
+  adapters: Pick<AttachedChannels, "get">,
+  { channel, session, id }: Pick<InboundMessage, "channel" | "id" | "session">,
+): Promise<boolean> {
+  const replies = await conversations?.taken?.replies?.({ channel, session }, id);
+  for (const reply of replies ?? []) await adapters.get(channel)?.remove?.(session, reply);
+  if (replies) conversations?.noteEnd?.({ channel, session }, id, undefined);
+  return replies !== undefined;
+}
 
 /** Creates the object that delivers messages to the application and emits the events about them. */
 function createInbound(
@@ -334,14 +346,12 @@ function createInbound(
       return told;
     },
     taken: uses.conversations?.taken,
-    async retract({ channel, session, id }) {
-      const replies = await uses.conversations?.taken?.replies?.({ channel, session }, id);
-      for (const reply of replies ?? []) await adapters.get(channel)?.remove?.(session, reply);
-      if (replies) uses.conversations?.noteEnd?.({ channel, session }, id, undefined);
-      return replies !== undefined;
-    },
+    retract: (message) => retract(uses.conversations, adapters, message),
     openFile: uses.media && ((id) => uses.media!.open(id)),
     turn: (message) => adapters.get(message.channel)?.turn?.(message),
+    // A store that forgets with the process keeps no history.
+    keepsTurns: (channel) =>
+      uses.conversations?.taken?.replies !== undefined && adapters.isKept(channel),
     failed({ channel, session, id }, error) {
       try {
         adapters.get(channel)?.failed?.(session, id, error);

@@ -1,5 +1,6 @@
 /** Keeps what is said over a channel, so that its adapter need not. */
 import { codeOf, type Clock, type Log } from "../../kernel/index.ts";
+import { keyOf } from "../../lib/util.ts";
 import type { ConversationRecord, Conversations } from "../conversations/contract.ts";
 import type { AdapterReceipt, ChannelAdapter, GrowingMessage, InboundMessage } from "./contract.ts";
 
@@ -13,6 +14,8 @@ interface RecordingOptions {
 export class Recording {
   private readonly options: RecordingOptions;
   private readonly records = new Map<string, ConversationRecord>();
+  /** Turns that are being stored. */
+  private readonly storing = new Map<string, Promise<unknown>>();
 
   constructor(options: RecordingOptions) {
     this.options = options;
@@ -54,6 +57,8 @@ export class Recording {
       ...(ended && { ended: (...args) => adapter.ended!(...args) }),
       ...(forgotten && { forgotten: (...args) => adapter.forgotten!(...args) }),
       send: async (session, id, message): Promise<Receipt> => {
+        // Nothing is shown of an answer to a message that is not stored.
+        await this.storing.get(keyOf(name, session, message.inReplyTo ?? ""));
         if (asks(session, message)) {
           await record.sent(session, id, message, clock.now());
           try {
@@ -67,12 +72,7 @@ export class Recording {
         await keep(session, () => record.sent(session, id, message, clock.now()));
         return receipt;
       },
-      async turn(message: InboundMessage): Promise<void> {
-        const { session } = message;
-        const kept = keep(session, () => record.turn(message));
-        await adapter.turn?.(message);
-        await kept;
-      },
+      turn: (message: InboundMessage) => this.recordTurn(adapter, record, message),
       ...(update && {
         update: async (session, id, message): Promise<Receipt> => {
           if (asks(session, message)) {
@@ -92,6 +92,44 @@ export class Recording {
         },
       }),
     };
+  }
+
+  /**
+   * A message that the store refuses is not handed over, so the channel does not see its turn.
+   *
+   * @throws The error of the store.
+   */
+  private recordTurn(
+    adapter: ChannelAdapter,
+    record: ConversationRecord,
+    message: InboundMessage,
+  ): Promise<void> {
+    const { session, id } = message;
+    const kept = this.keepTurn(record, message);
+    const show = async (): Promise<void> => {
+      try {
+        await adapter.turn?.(message);
+      } catch (err) {
+        const text = "the channel could not show the message of a person";
+        this.options.log.error({ err, channel: adapter.name, session, id }, text);
+      }
+    };
+    return Promise.all([kept, show()]).then(() => undefined);
+  }
+
+  /** Adds the turn, for which the answers to it wait. */
+  private keepTurn(
+    record: ConversationRecord,
+    message: InboundMessage,
+  ): Promise<unknown> | undefined {
+    const { channel, session, id } = message;
+    if (!record.canKeep(session)) return undefined;
+    const kept = record.turn(message);
+    if (!(kept instanceof Promise)) return undefined;
+    const key = keyOf(channel, session, id);
+    const stored = kept.finally(() => this.storing.delete(key));
+    this.storing.set(key, stored);
+    return stored;
   }
 
   /** The settlement is stored, so it counts even if the channel cannot show it. */

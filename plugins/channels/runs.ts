@@ -1,20 +1,18 @@
 /** One message in the application: from its delivery to the end of its last reply. */
-import { codeOf, type Awaitable, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import { codeOf, type Awaitable, type Release } from "../../kernel/index.ts";
+import { readWithout } from "../../lib/pages.ts";
+import { defined } from "../../lib/util.ts";
 import type { Turn } from "../conversations/index.ts";
-import type { Deletions } from "./deletions.ts";
 import { channelsErrors } from "./errors.ts";
 import { HandedCalls, logUnobserved } from "./handed-calls.ts";
 import { checkId, checkMessage, readEnd } from "./message-schema.ts";
-import type { OpenReplies } from "./open-replies.ts";
 import { toReply, type GrowingReply } from "./outbound.ts";
 import { ReceivedMessage, type MessageCalls } from "./received-message.ts";
 import { SentReplies } from "./sent-replies.ts";
+import { sentenceForReaders } from "./sender-error.ts";
 import type {
   AnswerEnd,
-  Application,
-  ApplicationOptions,
   Ask,
-  Channels,
   EndOptions,
   InboundMessage,
   Media,
@@ -26,60 +24,20 @@ import type {
   Sender,
 } from "./contract.ts";
 import { keepSuggestions } from "./suggestions.ts";
-import type { Questions } from "./questions.ts";
-import type { ReplyStreams } from "./reply-streams.ts";
+import type { ActiveApplication, RunOptions } from "./run-options.ts";
 import type { Recorded } from "./traffic.ts";
 import type { ReportingCallbacks } from "./deduped-delivery.ts";
 import type { Asker, Slot } from "./session.ts";
 
-/** The application, and the facts about it that all messages need. */
-export interface ActiveApplication {
-  readonly application: Application;
-  /** Aborts when the kernel stops. */
-  readonly signal: AbortSignal;
-  /** The next message of a session waits for the end of the answer. */
-  readonly isOrdered: boolean;
-  /** How long a stopped message may occupy its session. */
-  readonly stopGraceMs: number;
-  readonly withdraw: ApplicationOptions["withdraw"];
-}
-
-/** Dependencies of all messages in the application. */
-export interface RunOptions {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly after: (ms: number, run: () => void) => Release;
-  readonly send: Channels["send"];
-  readonly update: Channels["update"];
-  readonly openReplies: Pick<OpenReplies, "cut" | "forget">;
-  /**
-   * Removes the answer that an earlier process left of this message.
-   *
-   * @returns True if the conversation has the message.
-   */
-  readonly retract: (message: InboundMessage) => Promise<boolean>;
-  readonly stream: ReplyStreams["open"];
-  readonly history: Channels["history"];
-  /** Opens a stored file of a message; absent if this deployment keeps no files. */
-  readonly openFile?: ((id: string) => Promise<AsyncIterable<Uint8Array>>) | undefined;
-  readonly questions: Pick<Questions, "ask" | "closeRun">;
-  /** Receives errors thrown by the callbacks of a channel. */
-  readonly outcomeFailed: (error: unknown) => void;
-  readonly deletions: Deletions;
-  readonly current: () => ActiveApplication | undefined;
-  /** Runs when the application fails after it has accepted the message. */
-  readonly failed: (message: InboundMessage, error: unknown) => void;
-  /** Adds the message to the conversation. */
-  readonly turn: (message: InboundMessage) => Awaitable<void>;
-  /** Runs once, after the handler has settled and all its streams have ended. Never rejects. */
-  readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => Awaitable<void>;
-  /** Runs when a stopped message has not ended in time. */
-  readonly stopTimedOut: (message: InboundMessage, seconds: number) => void;
-}
-
 /** Lists the messages that have not ended, in the same order. */
 export const toRunning = (runs: readonly Run[]): readonly RunningMessage[] =>
   runs.flatMap(({ isOver, message: { id, at } }) => (isOver ? [] : [{ id, at }]));
+
+/** The code of an error, and its sentence if it may be in the history. */
+const toFailure = (error: unknown) => ({
+  code: codeOf(error),
+  ...defined({ message: sentenceForReaders(error) }),
+});
 
 export class Run implements MessageCalls {
   readonly message: InboundMessage;
@@ -98,7 +56,7 @@ export class Run implements MessageCalls {
   private unobserved: { readonly error: unknown } | undefined;
   private graceTimer: Release | undefined;
   private givenEnd: EndOptions | undefined;
-  private failureCode: string | undefined;
+  private failure: { readonly code: string; readonly message?: string } | undefined;
   private messages = 0;
   private hasAsked = false;
   /** The application named the reason of the end before a stop, so the stop changes nothing. */
@@ -110,6 +68,9 @@ export class Run implements MessageCalls {
   private hasSettled = false;
   /** Settles with the acceptance of a message whose turn is being stored. */
   private accepting: Promise<void> | undefined;
+  /** Settles when the turn is stored, or the message is stopped because it could not be. */
+  private storing: Promise<void> | undefined;
+  private hasLostTurn = false;
   private isStopped = false;
   /** A client has stopped the message. Its questions are settled before the application stops. */
   private isClosing = false;
@@ -185,6 +146,11 @@ export class Run implements MessageCalls {
       return this.leave(error ?? channelsErrors.no_application());
     }
     this.application = current;
+    try {
+      this.storeTurn();
+    } catch (error) {
+      return this.leave(error);
+    }
     let result: void | Promise<void>;
     try {
       this.received = new ReceivedMessage(this, this.message);
@@ -308,9 +274,38 @@ export class Run implements MessageCalls {
 
   accept(): void {
     if (this.hasOutcome) return;
-    const turn = this.addTurn();
+    const turn = this.storing ?? this.addTurn();
     if (turn) this.accepting = turn.then(() => this.confirm());
     else this.confirm();
+  }
+
+  /**
+   * Adds the message to the conversation of a store, in the turn of the loop in which the
+   * application receives it.
+   *
+   * @throws The error of a store that refuses it: the application must not receive the message.
+   */
+  private storeTurn(): void {
+    if (!this.options.keepsTurns(this.message.channel)) return;
+    if (!this.hasTurn && !this.message.continues) {
+      const stored = this.options.turn(this.message);
+      this.hasTurn = true;
+      this.storing = stored?.then(
+        () => void (this.storing = undefined),
+        (error: unknown) => this.loseTurn(error),
+      );
+    }
+    this.options.begun(this.message);
+  }
+
+  /** Nothing of an answer is shown whose message could not be stored. */
+  private loseTurn(error: unknown): void {
+    this.storing = undefined;
+    if (this.isOver || this.isStopped) return;
+    this.logTurn(error);
+    this.hasLostTurn = true;
+    this.failure = { code: "not_stored" };
+    this.stop(error instanceof Error ? error : new Error(String(error)));
   }
 
   /**
@@ -355,13 +350,10 @@ export class Run implements MessageCalls {
     return this.calls().watch("history", this.readHistory(options));
   }
 
-  private async readHistory(
-    options: Parameters<Message["history"]>[0],
-  ): ReturnType<Message["history"]> {
-    const page = await this.options.history(this.message, options);
+  private readHistory(options: Parameters<Message["history"]>[0]): ReturnType<Message["history"]> {
     const isOwn = ({ role, id, requestId = id }: Turn): boolean =>
       role !== "assistant" && requestId === this.message.id;
-    return { ...page, items: page.items.filter((turn) => !isOwn(turn)) };
+    return readWithout((page) => this.options.history(this.message, page), options, isOwn);
   }
 
   noteEnd(options: EndOptions): void {
@@ -395,8 +387,8 @@ export class Run implements MessageCalls {
     logUnobserved(this.options.log, error, { call, channel, session, id });
     if (this.isOver || this.isSilenced() || this.isStopping || this.unobserved) return;
     this.unobserved = { error };
-    if (!this.hasSettled || this.failureCode !== undefined) return;
-    this.failureCode = codeOf(error);
+    if (!this.hasSettled || this.failure) return;
+    this.failure = toFailure(error);
     this.options.failed(this.message, error);
   }
 
@@ -491,7 +483,7 @@ export class Run implements MessageCalls {
       this.isCut = true;
       this.reject(channelsErrors.not_running());
     } else {
-      this.failureCode = codeOf(error);
+      if (!this.hasLostTurn) this.failure = toFailure(error);
       if (!this.reject(error) && !this.isStopped && !this.isStopping)
         this.options.failed(this.message, error);
     }
@@ -502,7 +494,7 @@ export class Run implements MessageCalls {
 
   /** The application needs no answer any more, so open questions are settled first. */
   private endAfterQuestions(): void {
-    const outcome = this.failureCode === "application_ended" ? "lost" : "withdrawn";
+    const outcome = this.failure?.code === "application_ended" ? "lost" : "withdrawn";
     const closing =
       this.hasAsked && this.options.questions.closeRun(this.message, this.asker, outcome);
     if (closing) void closing.then(() => this.endIfDone());
@@ -554,17 +546,18 @@ export class Run implements MessageCalls {
   }
 
   private toEnd(): AnswerEnd {
-    const { givenEnd, failureCode, messages } = this;
-    const isCut = this.isCut && !this.isStopped && !this.isComplete;
-    const hasStopped = isCut || (this.isStopped && !this.isComplete);
-    const hasFailed = failureCode !== undefined && !this.isStopped;
+    const { givenEnd, failure, messages } = this;
+    const isStopped = this.isStopped && !this.hasLostTurn;
+    const isCut = this.isCut && !isStopped && !this.isComplete;
+    const hasStopped = isCut || (isStopped && !this.isComplete);
+    const hasFailed = failure !== undefined && !isStopped;
     const outcome = hasStopped ? "stopped" : hasFailed ? "failed" : "completed";
     if (outcome === "completed" && !givenEnd) return { outcome, finishReason: "stop", messages };
     const { suggestions = [] } = givenEnd ?? {};
     const reasons = { stopped: "stopped", failed: "error", completed: "stop" } as const;
     return {
       outcome,
-      ...(hasFailed && { code: failureCode }),
+      ...(hasFailed && failure),
       ...(isCut && { code: "not_running" }),
       finishReason: (hasFailed ? undefined : givenEnd?.finishReason) ?? reasons[outcome],
       messages,

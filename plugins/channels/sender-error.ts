@@ -21,8 +21,18 @@ const isOwn = (code: string): boolean => ownCodes.has(code) || /^([A-Z]|store_)/
 export function sentenceForSender(error: unknown): string | undefined {
   const { expose, message } = Object(error) as { expose?: unknown; message?: unknown };
   if (expose !== true && isOwn(codeOf(error))) return undefined;
+  return plainSentence(message);
+}
+
+/** Control characters would reach terminals. */
+function plainSentence(message: unknown): string | undefined {
   if (typeof message !== "string") return undefined;
-  // Control characters would reach terminals.
   const sentence = message.replaceAll(/\p{Cc}+/gu, " ").trim();
   return sentence === "" ? undefined : sentence.slice(0, maxLength).toWellFormed();
+}
+
+/** @returns The sentence that the history may have; undefined without one. */
+export function sentenceForReaders(error: unknown): string | undefined {
+  const { message } = Object(error) as { message?: unknown };
+  return codeOf(error) === "bad_answer" ? plainSentence(message) : sentenceForSender(error);
 }

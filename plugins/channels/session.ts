@@ -67,7 +67,7 @@ export interface SessionIds {
   older: Map<string, DeliveryRecord> | undefined;
   /** True if all ids are here that the store of conversations has kept. */
   isComplete: boolean;
-  /** Messages that the conversation has from a process that ended before they were accepted. */
+  /** Messages that the conversation has, and that the application has not accepted. */
   begun: Set<string> | undefined;
 }
 

@@ -10,7 +10,7 @@ const maxSessions = 65_536;
 const maxIds = 65_536;
 
 const idsIn = ({ ids }: Session): number =>
-  ids ? ids.open.size + ids.newer.size + (ids.older?.size ?? 0) : 0;
+  ids ? ids.open.size + ids.newer.size + (ids.older?.size ?? 0) + (ids.begun?.size ?? 0) : 0;
 
 export class Sessions {
   private readonly clock: Pick<Clock, "monotonic">;

@@ -1,5 +1,5 @@
 /** Types of the conversations service: history for pages, commands and applications. */
-import type { Clock, Log, Release } from "../../kernel/index.ts";
+import type { Awaitable, Clock, Log, Release } from "../../kernel/index.ts";
 import type {
   Address,
   AnswerEnd,
@@ -23,8 +23,10 @@ import type { SharedRecords } from "../records/contract.ts";
 import type { TokenSync } from "../token-store/index.ts";
 import type { StoreConfig, StoreInput } from "./config.ts";
 import type { LogListeners, SessionLog } from "./log/session-log.ts";
+import type { TakenIds } from "./taken-ids.ts";
 
 export type * from "./messages.ts";
+export type * from "./taken-ids.ts";
 export type { QuestionMark, StoredQuestion, StoredQuestions } from "./question-frames.ts";
 
 /** One page of a longer list. */
@@ -55,6 +57,8 @@ export interface Turn {
   readonly outcome?: AnswerEnd["outcome"];
   /** The code of that end. */
   readonly code?: string;
+  /** The sentence of that end, if the application wrote one: at most 1,000 characters. */
+  readonly message?: string;
   /** Tokens of the answer to a turn of the role `user`. */
   readonly usage?: Usage;
   /** Messages that the answer to a turn of the role `user` offers to send next. */
@@ -88,7 +92,10 @@ export interface Turn {
 }
 
 /** The end of an answer, as the history keeps it. */
-export interface StoredEnd extends Pick<AnswerEnd, "outcome" | "code" | "usage" | "suggestions"> {
+export interface StoredEnd extends Pick<
+  AnswerEnd,
+  "outcome" | "code" | "message" | "usage" | "suggestions"
+> {
   /** Milliseconds from the arrival of the message to the end of its answer. */
   readonly answerMs: number;
 }
@@ -237,77 +244,6 @@ export interface ConversationHistory {
   export(id: ConversationId, format: "json" | "markdown"): AsyncIterable<string>;
 }
 
-/** The id of an accepted or stopped message, with the digest of the message. */
-export interface TakenId {
-  /** Id of the message in its session, chosen by the client: at most 256 bytes. */
-  readonly id: string;
-  /**
-   * Digest of content and media: SHA-256 in base64url, also of a short text. A message with the
-   * same id and another digest is rejected as `id_reused`. Absent if the process ended after the
-   * complete answer was stored and before the digest was: the message is a duplicate then,
-   * whatever it says.
-   */
-  readonly digest?: string;
-  /** Milliseconds since the application accepted it, or a client stopped it. */
-  readonly ageMs: number;
-  /** True if a client stopped the message before the application accepted it. */
-  readonly stopped?: boolean;
-  /**
-   * True if the message is in the conversation, and the application has not accepted it: the
-   * process ended before. It reaches the application again when it is repeated.
-   */
-  readonly begun?: boolean;
-}
-
-/**
- * The ids of messages that must not reach the application again: it has accepted them, or a client
- * has stopped them. Each session has its own.
- */
-export interface TakenIds {
-  /**
-   * Reads the ids of a session of the last ten minutes, at most 1,024, oldest first, with those of
-   * the latest messages that were only begun. A store may look up `id` alone instead, if the
-   * session has many.
-   */
-  known(
-    address: Address,
-    id?: string,
-  ): Promise<readonly TakenId[] | { readonly found: TakenId | undefined }>;
-  /**
-   * Reads the ids of the messages of the application that answer a message which was only begun.
-   * Absent if the ids end with the process.
-   *
-   * @returns Undefined if the conversation does not have the message.
-   */
-  replies?(address: Address, id: string): Promise<readonly string[] | undefined>;
-  /**
-   * Records that the message was accepted. Its acknowledgement waits for this.
-   *
-   * @param options.stopped - A client stopped the message instead. @defaultValue `false`
-   * @throws store_unavailable if it could not be stored.
-   */
-  settle(
-    address: Address,
-    id: string,
-    digest: string,
-    options?: { readonly stopped?: boolean },
-  ): Promise<void>;
-  /**
-   * Records that a message which is not stored belongs to a deleted conversation. For ten minutes a
-   * repeated one is known, of which the store keeps nothing else.
-   *
-   * @throws store_unavailable if it could not be stored.
-   */
-  discard(address: Address, id: string): Promise<void>;
-  /**
-   * True if the message was deleted with its conversation in the last ten minutes. Absent if
-   * `known` finds such messages, as stopped ones.
-   *
-   * @throws store_unavailable if that could not be read.
-   */
-  isDeleted?(address: Address, id: string): boolean;
-}
-
 /** Counters of a store since the start of the process. */
 export interface StoreMetrics {
   /** Failed batches, by the code of their error. */
@@ -359,8 +295,12 @@ export interface NodeView {
 export interface ConversationRecord {
   /** False for session names that the log cannot have. */
   canKeep(session: string): boolean;
-  /** Adds the message of a person. */
-  turn(message: InboundMessage): Promise<unknown>;
+  /**
+   * Adds the message of a person.
+   *
+   * @throws The error of a store that refuses it immediately.
+   */
+  turn(message: InboundMessage): Awaitable<unknown>;
   /** Adds a message of the application, sent at this time (Unix milliseconds). */
   sent(session: string, id: string, message: GrowingMessage, at: number): Promise<unknown>;
   /** Replaces the text of a message. */

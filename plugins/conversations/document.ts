@@ -80,6 +80,26 @@ export function turnLabel({
   return `${author}, ${kind === "tool_calls" ? "tool calls" : kind}`;
 }
 
+/**
+ * Says how the answer to a turn of a person ended, as `doorward conversations show` and exported
+ * documents do. An error without a sentence of the application has its code.
+ *
+ * @returns Undefined for a complete answer, and for other turns.
+ * @example
+ * import { turnEnd } from "doorward/plugins/conversations";
+ * turnEnd({ role: "user", outcome: "failed", message: "Full." }); // "failed: Full."
+ */
+export function turnEnd({
+  role,
+  outcome,
+  code,
+  message,
+}: Pick<Turn, "role" | "outcome" | "code" | "message">): string | undefined {
+  if (role === "assistant" || outcome === undefined || outcome === "completed") return undefined;
+  const why = message ?? (outcome === "failed" ? code : undefined);
+  return why === undefined ? outcome : `${outcome}: ${why}`;
+}
+
 const escapeMarkdown = (text: string): string => text.replace(/[\\`*_[\]<>#|]/g, "\\$&");
 
 /** Data URLs are left out: the JSON document has them. */
@@ -114,7 +134,9 @@ function callSection({ name, arguments: given, result, error }: TurnCall): strin
 
 export function toSection(turn: Turn): string {
   const { content, attachments = [], complete, at } = turn;
-  const end = complete === false ? "\n(incomplete)\n" : "";
+  const ended = turnEnd(turn);
+  const note = complete === false ? "incomplete" : ended && escapeMarkdown(ended);
+  const end = note === undefined ? "" : `\n(${note})\n`;
   const heading = `\n## ${escapeMarkdown(turnLabel(turn))}, ${new Date(at).toISOString()}\n`;
   const calls = readCalls(turn).map(callSection);
   const text = content === "" && calls.length > 0 ? "" : `\n${content}\n`;

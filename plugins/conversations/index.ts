@@ -9,7 +9,7 @@ import type { ConfiguredStore, ConversationsShape, ConversationStore } from "./c
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
-export { readCalls, turnLabel, type TurnCall } from "./document.ts";
+export { readCalls, turnEnd, turnLabel, type TurnCall } from "./document.ts";
 export type * from "./log/session-log.ts";
 export { findSqliteDriver } from "./sqlite/driver.ts";
 export { assertStoreFile } from "./sqlite/schema.ts";

@@ -172,6 +172,9 @@ export interface AnswerEnd extends EndOptions {
   readonly outcome: "completed" | "stopped" | "failed";
   /** With `failed`, the code of the error; with `stopped`, `not_running` if the kernel stopped. */
   readonly code?: string;
+  /** With `failed`, the sentence of the error, if the application wrote one for clients: plain text
+   *  of at most 1,000 characters. */
+  readonly message?: string;
   readonly finishReason: FinishReason;
   /** Replies and streams that the application opened. */
   readonly messages: number;

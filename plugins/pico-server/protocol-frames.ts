@@ -93,12 +93,13 @@ const toUsage = (given: Fields): Usage =>
 
 /** The frame does not contain the number of messages, so that is 0. */
 function toEnd(payload: AnswerEndPayload): AnswerEnd {
-  const { outcome, finish_reason: reason, code, usage, suggestions } = payload;
+  const { outcome, finish_reason: reason, code, message, usage, suggestions } = payload;
   return {
     outcome: outcomes.find((name) => name === outcome) ?? "completed",
     finishReason: finishReasons.find((name) => name === reason) ?? "stop",
     messages: 0,
     ...(code !== undefined && { code }),
+    ...(message !== undefined && { message }),
     ...(isFields(usage) && { usage: toUsage(usage) }),
     ...(suggestions && { suggestions }),
   };

@@ -1,5 +1,6 @@
 // Answers the `history.get` lines of the program with `history` lines.
 import { codeOf, type Log } from "../../kernel/index.ts";
+import { readWithout } from "../../lib/pages.ts";
 import { defined } from "../../lib/util.ts";
 import type { Channels } from "../channels/index.ts";
 import type { PendingMessages } from "./pending-messages.ts";
@@ -10,7 +11,10 @@ const maxInProgress = 16;
 
 interface HistoryLinesOptions {
   readonly channels: Pick<Channels, "history">;
-  readonly pendingMessages: Pick<PendingMessages, "addressIn" | "isBlocked" | "writeLine">;
+  readonly pendingMessages: Pick<
+    PendingMessages,
+    "addressIn" | "isBlocked" | "isLive" | "writeLine"
+  >;
   readonly log: Pick<Log, "warn">;
 }
 
@@ -34,7 +38,12 @@ export function createHistoryLines({ channels, pendingMessages, log }: HistoryLi
     inProgress += 1;
     const { limit, before } = frame.payload;
     try {
-      const { items, ...rest } = await channels.history(address, defined({ limit, before }));
+      const { items, ...rest } = await readWithout(
+        (page) => channels.history(address, page),
+        defined({ limit, before }),
+        ({ role, id, requestId = id }) =>
+          role !== "assistant" && pendingMessages.isLive(address, requestId),
+      );
       const { channel, session: session_id } = address;
       return { type: "history", channel, session_id, payload: { turns: items, ...rest } };
     } catch (error) {

@@ -294,6 +294,14 @@ export class PendingMessages {
     return this.live.get(id)?.message ?? this.finished.get(id)?.address;
   }
 
+  /** True for a message of this session that the program works on, or receives later. */
+  isLive({ channel, session }: Address, id: string): boolean {
+    return [...this.live.values()].some(
+      ({ message }) =>
+        message.id === id && message.channel === channel && message.session === session,
+    );
+  }
+
   /** @returns The conversation that a line of the program names; undefined if it names none. */
   addressIn({ channel = "pico", session_id: session, payload }: LineAddress): Address | undefined {
     if (payload.request_id !== undefined) return this.addressOf(payload.request_id);

@@ -299,7 +299,11 @@ export class Runs {
       const turn = items.find((each) => each.requestId === id && each.role === "user");
       // Without an outcome and without a node that works on it, it ended with its process.
       const isGone = running?.includes(id) === false;
-      if (turn?.outcome !== undefined || (isGone && (turn || !isAnswerId(id))))
+      const isUnanswered = items.every(({ inReplyTo }) => inReplyTo !== id);
+      const isRefused = (turn?.outcome ?? "failed") === "failed";
+      // An answer that no application could accept is delivered again.
+      if (turn && isGone && isAnswerId(id) && isUnanswered && isRefused) run.waitsFor(id);
+      else if (turn?.outcome !== undefined || (isGone && (turn || !isAnswerId(id))))
         run.ended(id, openEnd);
     }
     if (!run.end) releases.push(after(answerMs(), () => run.giveUp()));

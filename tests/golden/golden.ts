@@ -57,6 +57,7 @@ const volatile: readonly (readonly [RegExp, string])[] = [
   [/(?<=^\S*[<>] Date: ).*/i, "<now>"],
   [/(?<=^\S*< Sec-WebSocket-Key: )[\w+/]{22}==$/, "<random>"],
   [/(?<="changedAt":)\d+/g, "<time of the file>"],
+  [/(?<="answerMs":)\d{4,}/g, "<time of the answer>"],
   [/(?<="state":"up".*"bytes":)\d+/, "<size>"],
   // Whole seconds are settings, others are random.
   [/(?<=; retry=)(?!\d+000$)\d+$/, "<random>"],

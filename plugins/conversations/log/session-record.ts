@@ -1,4 +1,5 @@
 // Records what is said over a channel that has streams of its own.
+import type { Awaitable } from "../../../kernel/index.ts";
 import { encode, isSessionId, limits } from "../../../lib/pico-wire/index.ts";
 import type { ConversationRecord, Conversations } from "../contract.ts";
 import type { GrowingMessage, InboundMessage, Media } from "../messages.ts";
@@ -57,8 +58,9 @@ class SessionRecord implements ConversationRecord {
   }
 
   /** Adds the message of a person. */
-  turn(message: InboundMessage): Promise<unknown> {
-    return this.append(message.session, () => toTurnEntry(message, this.newId));
+  turn(message: InboundMessage): Awaitable<unknown> {
+    if (!this.log.wantsTurns(message.session)) return undefined;
+    return this.log.append(message.session, toTurnEntry(message, this.newId));
   }
 
   /** Adds a message of the application. */

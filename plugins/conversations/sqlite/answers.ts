@@ -1,17 +1,16 @@
-// The ends of answers. They are written with the row of their conversation: a kill may lose some.
+// The ends of answers.
 import type { StoredEnd } from "../contract.ts";
 import type { Connection } from "./driver.ts";
-import type { Live } from "./live.ts";
 
-/** Writes the ends that wait. Call it in a transaction. */
-export function writeEnds(connection: Connection, live: Live): void {
-  if (live.ends.size === 0) return;
+/** Writes the end of an answer; undefined for one that runs again. Call it in a transaction. */
+export function writeEnd(
+  connection: Connection,
+  conversation: number,
+  request: string,
+  end: StoredEnd | undefined,
+): void {
   const sql = "INSERT OR REPLACE INTO answer(conversation, request, value) VALUES (?, ?, ?)";
-  if (live.id !== 0)
-    for (const [request, end] of live.ends)
-      connection.run(sql, live.id, request, JSON.stringify(end ?? null));
-  // The former map stays as it is, in case the transaction fails.
-  live.ends = new Map();
+  connection.run(sql, conversation, request, JSON.stringify(end ?? null));
 }
 
 /** @returns The end of the answer to a message; nothing if none is stored. */

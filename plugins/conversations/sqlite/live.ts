@@ -1,5 +1,5 @@
 // A conversation in use, its new entries, and how its row reads.
-import type { Address, StoredEnd } from "../contract.ts";
+import type { Address } from "../contract.ts";
 import type { LogEntry } from "../log/session-log.ts";
 import type { StreamPositions } from "../log/stream.ts";
 import type { Row } from "./driver.ts";
@@ -50,8 +50,6 @@ export interface Live extends Address {
   readonly requests: Map<string, KnownRequest>;
   /** Messages with a row in `growing`. */
   readonly grown: Set<string>;
-  /** Ends of answers that are not written, by the id of the message. */
-  ends: Map<string, StoredEnd | undefined>;
   /** Writes that have no outcome yet. */
   writes: number;
 }
@@ -83,7 +81,6 @@ export const emptyLive = ({ channel, session }: Address): Live => ({
   open: new Map(),
   requests: new Map(),
   grown: new Set(),
-  ends: new Map(),
   writes: 0,
 });
 

@@ -8,7 +8,7 @@ import type { Address, StoredEnd } from "../contract.ts";
 import type { StoredStream } from "../log/stream.ts";
 import type { TakenId } from "../contract.ts";
 import { payloadOf, toShortTitle, toTitle } from "../turn-frames.ts";
-import { writeEnds } from "./answers.ts";
+import { writeEnd } from "./answers.ts";
 import { DeletedIds } from "./deleted-ids.ts";
 import type { Connection, Row } from "./driver.ts";
 import type { History } from "./history.ts";
@@ -43,7 +43,6 @@ interface RowsOptions {
 /** Entries in which the id of a message is looked for, ids that are kept, and for how long. */
 const maxLooked = 2_048;
 const maxTaken = 1_024;
-const maxBegun = 64;
 const takenMs = 600_000;
 /** Ids of messages that a conversation in use knows without looking. */
 const maxRequests = 64;
@@ -123,12 +122,11 @@ export class Rows {
    */
   snapshot(): () => void {
     const { count } = this;
-    const unsaved = [...this.unsaved].map((live) => ({ live, ends: live.ends }));
+    const unsaved = [...this.unsaved];
     const growth = [...this.growth];
     return () => {
       this.count = count;
-      for (const { live, ends } of unsaved) {
-        live.ends = ends;
+      for (const live of unsaved) {
         this.unsaved.add(live);
         this.lives.set(keyOf(live.channel, live.session), live);
       }
@@ -234,12 +232,10 @@ export class Rows {
     this.lives.clear();
   }
 
-  /** Keeps the end of an answer until the row of its conversation is written. */
-  noteEnd(address: Address, request: string, end: StoredEnd | undefined): void {
-    const live = this.find(address);
-    if (live === undefined) return;
-    live.ends.set(request, end);
-    this.unsaved.add(live);
+  /** Stores the end of an answer, unless its conversation is deleted. */
+  noteEnd(live: Live, request: string, end: StoredEnd | undefined): void {
+    const isKept = this.lives.get(keyOf(live.channel, live.session)) === live;
+    if (isKept && live.id !== 0) writeEnd(this.connection, live.id, request, end);
   }
 
   /** Writes the rows of the conversations that changed. Call it in a transaction. */
@@ -247,7 +243,6 @@ export class Rows {
     const now = this.retentionClock.read();
     for (const live of this.unsaved) {
       live.aged ||= now;
-      writeEnds(this.connection, live);
       const { written, plain, acknowledged, resumes } = live.positions;
       this.connection.run(
         "UPDATE conversation SET seq = ?, last = ?, title = ?, title_turn = ?, created_at = ?, " +
@@ -318,15 +313,15 @@ export class Rows {
     }));
   }
 
-  /** The latest messages that are stored and were not accepted, so that they have no age. */
-  private begunIds(conversation: number, max = maxBegun): readonly TakenId[] {
+  /** Messages among the newest entries that were not accepted, so that they have no age. */
+  private begunIds(conversation: number): readonly TakenId[] {
     const rows = this.connection.all(
       "SELECT request FROM (SELECT request, kind, taken FROM entry " +
         `WHERE conversation = ? ORDER BY seq DESC LIMIT ${maxLooked}) ` +
-        `WHERE kind = ${kinds.user} AND taken IS NULL AND request IS NOT NULL LIMIT ${max}`,
+        `WHERE kind = ${kinds.user} AND taken IS NULL AND request IS NOT NULL`,
       conversation,
     );
-    return rows.map(({ request }) => ({ id: String(request), ageMs: 0, begun: true }));
+    return rows.reverse().map(({ request }) => ({ id: String(request), ageMs: 0, begun: true }));
   }
 
   ensureRow(live: Live): void {
@@ -504,13 +499,12 @@ export class Rows {
   }
 
   private read(live: Live, keepsNumbers: boolean): void {
-    const { positions, seq, writes, ends, publicId, epoch } = live;
+    const { positions, seq, writes, publicId, epoch } = live;
     this.unsaved.delete(live);
     const row = this.rowOf(live);
     if (live.last > 0) this.count -= 1;
     Object.assign(live, emptyLive(live), row ? summaryOf(row) : { publicId, epoch });
-    Object.assign(live, { positions, writes, ends });
-    if (ends.size > 0) this.unsaved.add(live);
+    Object.assign(live, { positions, writes });
     if (live.last > 0) this.count += 1;
     if (row) this.readGrown(live);
     if (row) this.summarizeLater(live);
@@ -528,7 +522,7 @@ export class Rows {
     for (const row of rows) {
       const id = Number(row.id);
       const { channel, session } = addressOf(row);
-      const ids = [...this.begunIds(id, maxLooked), ...this.takenIds(id, this.idClock.read())];
+      const ids = [...this.begunIds(id), ...this.takenIds(id, this.idClock.read())];
       const names = ids.map((known) => known.id);
       this.deleted.add({ channel, session }, names);
       const key = keyOf(channel, session);

@@ -188,10 +188,12 @@ export class SqliteStore {
     this.scheduleTidy(tidyMs);
   }
 
-  /** Stores the end of an answer, a moment later. */
+  /** Stores the end of an answer with the frames that were added in this turn of the loop. */
   noteEnd(address: Address, request: string, end: StoredEnd | undefined): void {
-    this.reading(() => this.rows.noteEnd(address, request, end));
-    this.scheduleTidy(tidyMs);
+    const live = this.reading(() => this.rows.find(address));
+    if (live === undefined) return;
+    const run = (): void => this.rows.noteEnd(live, request, end);
+    this.add({ live, bytes: 0, run, done: () => undefined });
   }
 
   /**

@@ -309,7 +309,8 @@ export class Inbound implements BudgetMember, FrameSource {
     this.pending += 1;
     delivery.budget.grow(this, bytes);
     if (skipped && owner.acknowledges) owner.respond(toSkippedNotice(session, givenId, skipped));
-    if (owner.features.turns) owner.subscriptions.expectTurn(session, id, isKnown);
+    if (owner.features.turns && !owner.features.waiting)
+      owner.subscriptions.expectTurn(session, id, isKnown);
     const callbacks = new DeliveryAck(this, message, bytes, isKnown);
     owner.countMessage();
     delivery.deliver(message, callbacks, isKnown ? withDedupe : withoutDedupe);

@@ -192,6 +192,7 @@ const toEndPayload = (id: string, end: AnswerEnd): AnswerEndPayload => ({
   request_id: id,
   outcome: end.outcome,
   ...(end.code !== undefined && { code: toFailureCode(end.code) }),
+  ...(end.message !== undefined && { message: end.message }),
   finish_reason: end.finishReason,
   ...(end.usage && { usage: answerUsage(end.usage) }),
   ...(end.suggestions && { suggestions: end.suggestions }),

@@ -13,11 +13,13 @@ export interface Features {
   readonly stop: boolean;
   /** The client receives the messages of people on other devices. */
   readonly turns: boolean;
+  /** The client receives its own messages, too, when they are in the conversation. */
+  readonly waiting: boolean;
   /** The client receives the ends of answers. */
   readonly ends: boolean;
 }
 
-const known: readonly Capability[] = ["append", "questions", "stop", "turns"];
+const known: readonly Capability[] = ["append", "questions", "stop", "turns", "waiting"];
 /** Longest list that is read, in characters. */
 const maxListLength = 256;
 
@@ -26,7 +28,8 @@ const createFeatures = (names: readonly Capability[] | undefined): Features => (
   append: names?.includes("append") ?? false,
   questions: names?.includes("questions") ?? false,
   stop: names?.includes("stop") ?? false,
-  turns: names?.includes("turns") ?? false,
+  turns: names?.some((name) => name === "turns" || name === "waiting") ?? false,
+  waiting: names?.includes("waiting") ?? false,
   ends: names !== undefined && names.length > 0,
 });
 

@@ -176,12 +176,27 @@ interface OwnTurn {
  */
 class OwnTurns {
   private readonly turns = new Map<string, OwnTurn>();
+  /** Rejected messages whose turns may be in the log a moment later, oldest first. */
+  private readonly late = new Set<string>();
   private held = 0;
 
   /** @param isAcknowledged - The acknowledgement of the message can contain the number. */
   expect(session: string, id: string, isAcknowledged: boolean): void {
     const key = keyOf(session, id);
-    if (!this.turns.has(key)) this.turns.set(key, { isAcknowledged, entry: undefined });
+    if (!this.turns.has(key) || this.late.delete(key))
+      this.turns.set(key, { isAcknowledged, entry: undefined });
+  }
+
+  /** The message is rejected. Its turn may still come. */
+  expectLate(session: string, id: string): void {
+    const key = keyOf(session, id);
+    this.turns.set(key, { isAcknowledged: false, entry: undefined });
+    const [oldest = key] = this.late.add(key).size > maxLateTurns ? this.late : [];
+    if (oldest !== key) this.forgetLate(oldest);
+  }
+
+  private forgetLate(key: string): void {
+    if (this.late.delete(key)) this.turns.delete(key);
   }
 
   /**
@@ -194,6 +209,7 @@ class OwnTurns {
     const turn = this.turns.get(key);
     if (!turn) return "none";
     if (!turn.isAcknowledged) {
+      this.late.delete(key);
       this.turns.delete(key);
       return "own";
     }
@@ -228,6 +244,7 @@ class OwnTurns {
   }
 }
 
+const maxLateTurns = 64;
 const maxSessionsPerConnection = 64;
 
 const frameOnce = memoizeLast(({ frame }) => frameBytes(frame));
@@ -379,7 +396,7 @@ export class Subscriptions implements ReaderListener {
   /** The message was rejected, so no acknowledgement will contain the number of its turn. */
   dropTurn(session: string, id: string): void {
     const entry = this.ownTurns?.settle(session, id);
-    if (!entry) return;
+    if (!entry) return this.ownTurns?.expectLate(session, id);
     this.releaseTurns(entry.cursor.seq);
     this.owner.send(placeholderOnce(entry), entry);
   }
@@ -387,7 +404,8 @@ export class Subscriptions implements ReaderListener {
   /** Clients without turns receive the number only, or nothing if they know no numbers. */
   private acceptTurn(reader: SessionReader, entry: SequencedEntry): void {
     const isResumer = reader === this.resumer;
-    const claimed = this.owner.features.turns ? (this.ownTurns?.claim(entry) ?? "none") : "own";
+    const { turns, waiting } = this.owner.features;
+    const claimed = waiting ? "none" : turns ? (this.ownTurns?.claim(entry) ?? "none") : "own";
     if (claimed === "held") return;
     if (!isResumer) {
       if (claimed === "none") this.owner.send(frameWithoutPosition(entry), entry);

@@ -8,7 +8,7 @@ import {
   type ChannelAdapter,
 } from "../../../plugins/channels/index.ts";
 import { conversations } from "../../../plugins/conversations/index.ts";
-import { createSampleChannel } from "../../support/sample-channel.ts";
+import { createSampleChannel, gate } from "../../support/sample-channel.ts";
 import { storeIn } from "../../support/sqlite-conversations.ts";
 import { createFolder } from "../../support/sqlite-store.ts";
 
@@ -110,16 +110,97 @@ describe("a channel that keeps nothing", () => {
     await stop();
   });
 
-  test("answers although the store fails, and logs that once", async () => {
-    const { channel, lines, history, stop } = await run(echo);
+  test("sends although the store fails, and logs that once", async () => {
+    const { channel, service, lines, history, stop } = await run(echo);
     const log = history.open("sample", {} as never);
     log.append = () => Promise.reject(new Error("the disk is full"));
-    for (const id of ["m1", "m2"])
-      expect(await channel.inlet().deliver({ session: "s", id, content: "hello" })).toBe(
-        "accepted",
-      );
+    for (const content of ["one", "two"]) await service.send(address, { content });
     expect(channel.sent).toHaveLength(2);
     expect(lines.filter(({ text }) => text.includes("are not kept"))).toHaveLength(1);
+    await stop();
+  });
+
+  test("shows nothing of an answer whose message is not stored", async () => {
+    let reason: unknown;
+    const ended = gate();
+    const { channel, history, stop } = await run(async ({ signal, reply }) => {
+      signal.addEventListener("abort", () => void (reason = signal.reason));
+      await reply({ content: "shown" }).catch(() => undefined);
+      ended.open();
+    });
+    const log = history.open("sample", {} as never);
+    log.append = () => Promise.reject(new Error("the disk is full"));
+    const delivered = channel.inlet().deliver({ session: "s", id: "m1", content: "hello" });
+    await expect(delivered).rejects.toThrow("the disk is full");
+    await ended.opened;
+    expect(channel.sent).toEqual([]);
+    expect(reason).toMatchObject({ message: "the disk is full" });
+    await stop();
+  });
+
+  test("hands over no message that the store refuses immediately", async () => {
+    const received: string[] = [];
+    const { channel, history, stop } = await run(({ id }) => void received.push(id));
+    const log = history.open("sample", {} as never);
+    log.append = () => {
+      throw new Error("the disk is full");
+    };
+    const delivered = channel.inlet().deliver({ session: "s", id: "m1", content: "hello" });
+    await expect(delivered).rejects.toThrow("the disk is full");
+    expect(received).toEqual([]);
+    await stop();
+  });
+
+  test("has a message in history while the application works on it", async () => {
+    const seen = gate();
+    const done = gate();
+    const { channel, turns, stop } = await run(async ({ history }) => {
+      expect((await history({ limit: 1 })).items).toEqual([]);
+      seen.open();
+      await done.opened;
+      throw new Error("refused");
+    });
+    const delivered = channel.inlet().deliver({ session: "s", id: "m1", content: "hello" });
+    const rejected = expect(delivered).rejects.toThrow("refused");
+    await seen.opened;
+    expect(await turns()).toEqual([["user", "m1", "hello"]]);
+    done.open();
+    await rejected;
+    expect(await turns()).toEqual([["user", "m1", "hello"]]);
+    await stop();
+  });
+
+  test("keeps the sentence of a host, and none of another error", async () => {
+    const { channel, service, stop } = await run(({ content }) => {
+      throw Object.assign(new Error(`The ${content}\nis full.`), { expose: content === "disk" });
+    });
+    for (const content of ["disk", "path"]) {
+      const delivered = channel.inlet().deliver({ session: "s", id: content, content });
+      await expect(delivered).rejects.toThrow("is full");
+    }
+    const ends = (await service.history(address)).items.map(({ message }) => message);
+    expect(ends).toEqual(["The disk is full.", undefined]);
+    await stop();
+  });
+
+  test("gives a repeated message the turn of its rejected delivery", async () => {
+    let attempts = 0;
+    const answer: Application = async ({ content, reply }) => {
+      attempts += 1;
+      await reply({ content: `${content} ${attempts}` });
+      if (attempts === 1) throw new Error("refused");
+    };
+    const { channel, service, turns, stop } = await run(answer, { remove: () => undefined });
+    const message = { session: "s", id: "m1", content: "hello" };
+    const deliver = () => channel.inlet().deliver(message, { dedupe: true });
+    await expect(deliver()).rejects.toThrow("refused");
+    expect(await deliver()).toBe("accepted");
+    expect(await turns()).toEqual([
+      ["user", "m1", "hello"],
+      ["assistant", "m1", "hello 2"],
+    ]);
+    expect((await service.history(address)).items[0]).toMatchObject({ outcome: "completed" });
+    expect(await deliver()).toBe("duplicate");
     await stop();
   });
 

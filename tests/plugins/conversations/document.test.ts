@@ -1,6 +1,6 @@
 // Tests tool calls in Markdown documents.
 import { describe, expect, test } from "vitest";
-import { readCalls } from "../../../plugins/conversations/index.ts";
+import { readCalls, turnEnd } from "../../../plugins/conversations/index.ts";
 import { toSection } from "../../../plugins/conversations/document.ts";
 
 const section = (toolCalls: readonly unknown[], content = ""): string =>
@@ -37,6 +37,22 @@ describe("toSection", () => {
     expect(section([call("f", text)])).toBe(
       `\n**f**\n\n\`\`\`\n${"a".repeat(1_999)}\n\`\`\`\n\n(20 more characters)\n`,
     );
+  });
+});
+
+describe("turnEnd", () => {
+  test("names the outcome and the sentence of the application", () => {
+    const failed = { role: "user", outcome: "failed", code: "application_refused" } as const;
+    expect(turnEnd({ ...failed, message: "The disk is full." })).toBe("failed: The disk is full.");
+    expect(turnEnd(failed)).toBe("failed: application_refused");
+    expect(turnEnd({ role: "user", outcome: "stopped", code: "not_running" })).toBe("stopped");
+    expect(turnEnd({ role: "user", outcome: "completed" })).toBeUndefined();
+  });
+
+  test("appears in the section of a message", () => {
+    const end = { outcome: "failed", message: "a *b*" } as const;
+    const turn = { id: "t", seq: 1, role: "user", content: "hello", at: 0, ...end } as const;
+    expect(toSection(turn).split("\n").slice(3)).toEqual(["hello", "", "(failed: a \\*b\\*)", ""]);
   });
 });
 

@@ -92,6 +92,7 @@ describe("createHistoryLines", () => {
       channels: { history: never },
       pendingMessages: {
         addressIn: () => ({ channel: "pico", session: "s" }),
+        isLive: () => false,
         isBlocked: () => isBlocked,
         writeLine: (line) => void written.push(line),
       },

@@ -2,12 +2,13 @@
 import type { Run } from "./state/thread.ts";
 
 const tooLarge = "The reply is too large to be sent.";
-/** For pages that did not receive the sentence of the error. */
+/** For errors without a sentence of the application. */
 const failures: Readonly<Record<string, string>> = {
   application_refused: "The application rejected the message.",
   application_ended: "The program ended before it replied to this message.",
   bad_answer: "The program sent an invalid reply.",
   no_answer: "The program did not respond in time.",
+  not_stored: "The message could not be stored.",
   reply_too_large: tooLarge,
   too_large: tooLarge, // in the history
 };

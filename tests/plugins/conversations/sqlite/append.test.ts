@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { join } from "node:path";
 import { createCapturedLog } from "../../../../kernel/testing.ts";
+import { Connection, loadDriver } from "../../../../plugins/conversations/sqlite/driver.ts";
 import {
   address,
   begin,
@@ -41,6 +43,24 @@ describe("append", () => {
     await write(store, next);
     expect(store.health().state).toBe("up");
     expect(store.load(address)!.seq).toBe(2);
+  });
+
+  test("stores the end of an answer with its last frame", async () => {
+    const folder = createFolder();
+    const store = await openStore({ folder });
+    await begin(store, entry("user", "u1", "hello"));
+    const written = write(store, entry("create", "m1", "answer"));
+    const message = "The disk is full.";
+    store.noteEnd(address, "u1", { outcome: "failed", code: "internal", message, answerMs: 7 });
+    await written;
+    // Nothing is closed, as in a kill.
+    const driver = loadDriver()!;
+    const connection = new Connection(driver, join(folder, "conversations.db"));
+    const rows = connection.all("SELECT request, value FROM answer");
+    expect(rows.map(({ value }) => JSON.parse(String(value)) as unknown)).toMatchObject([
+      { outcome: "failed", message },
+    ]);
+    connection.close();
   });
 
   test("rejects what does not fit, and works after something was forgotten", async () => {

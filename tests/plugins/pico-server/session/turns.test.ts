@@ -123,6 +123,30 @@ describe("message.user", () => {
     expect(outline(await next(laptop, 2))).toEqual(["hello", "message.user 1"]);
   });
 
+  test("reaches its own client with waiting, also if it is rejected", async () => {
+    const first = conversations({ store: storeIn(createFolder()) });
+    const app: Application = ({ content }) => {
+      if (content === "bad") throw Object.assign(new Error("Not today."), { expose: true });
+    };
+    await using service = await startPicoServer({ app, first });
+    const own = await join(service, "&pico_can=waiting");
+    const other = await join(service, both);
+    own.send(send("m1", "good"));
+    expect(outline(await next(own, 2))).toEqual(["message.user 1", "message.ack"]);
+    own.send(send("m2", "bad"));
+    const numbered = (client: typeof own, wanted: number): Promise<NumberedFrame> =>
+      waitFor(() => (client.frames as NumberedFrame[]).find(({ seq }) => seq === wanted));
+    const turn = await numbered(own, 2);
+    expect(turn).toMatchObject({ type: "message.user", payload: { request_id: "m2" } });
+    const end = await waitFor(() =>
+      own.frames.findLast(({ type, payload }) => type === "answer.end" && payload?.["code"]),
+    );
+    expect(end.payload).toMatchObject({ outcome: "failed", message: "Not today." });
+    other.send(send("m3", "bad"));
+    const deletion = await numbered(other, 3);
+    expect(deletion.type).toBe("message.delete");
+  });
+
   test("follows a resume, and counts without turns", async () => {
     await using service = await startPicoServer({ app: repliesLater });
     const phone = await join(service, both);

@@ -33,14 +33,27 @@ function endRun(
 ): Thread {
   const run = thread.runs.get(requestId) ?? { startedAt: end.endedAt, isReported: true };
   // The server repeats the ends of the last answers after a resume.
-  if (run.endedAt !== undefined && run.outcome !== undefined) return thread;
+  if (run.endedAt !== undefined && run.outcome !== undefined)
+    return end.reason === undefined
+      ? thread
+      : setRun(thread, requestId, { ...run, reason: end.reason });
   return setRun(thread, requestId, { ...run, ...end, endedAt: run.endedAt ?? end.endedAt });
 }
 
+/** Errors whose sentences the application wrote. The history has these sentences. */
+const writtenCodes: readonly string[] = [
+  "application_refused",
+  "application_ended",
+  "bad_answer",
+  "no_answer",
+];
+
 /** The end of the answer follows. */
-function noteError(thread: Thread, { request_id: id, message }: ErrorPayload): Thread {
+function noteError(thread: Thread, { request_id: id, code, message }: ErrorPayload): Thread {
   const run = id === undefined ? undefined : thread.runs.get(id);
-  return run && message ? setRun(thread, id!, { ...run, reason: message }) : thread;
+  return run && message && writtenCodes.includes(code)
+    ? setRun(thread, id!, { ...run, reason: message })
+    : thread;
 }
 
 function contextUseOf(usage: unknown): number | undefined {
@@ -191,7 +204,10 @@ export function rejectMessage(
   const delivery = user.delivery === "delivered" ? "delivered" : isStopped ? "stopped" : "rejected";
   const end = isStopped
     ? { outcome: "stopped", finishReason: "stopped" }
-    : { outcome: "failed", finishReason: "error", code, reason: message };
+    : {
+        ...{ outcome: "failed", finishReason: "error", code },
+        ...(writtenCodes.includes(code) && { reason: message }),
+      };
   const changed = patchUser(thread, requestId, { delivery });
   return endRun(changed, requestId, { ...end, endedAt: at });
 }
@@ -236,12 +252,13 @@ export function receive(thread: Thread, frame: ServerFrame, now: number): Thread
     }
     case "answer.end": {
       const { request_id: id, outcome, finish_reason: finishReason } = frame.payload;
-      const { code, usage, suggestions } = frame.payload;
+      const { code, message, usage, suggestions } = frame.payload;
       return endRun(thread, id, {
         endedAt: frame.timestamp ?? now,
         outcome,
         finishReason,
         ...(code !== undefined && { code }),
+        ...(message !== undefined && { reason: message }),
         ...usageOf(usage),
         ...(suggestions && { suggestions }),
       });

@@ -14,9 +14,9 @@ export interface ShownFile {
 }
 
 /**
- * How far a message of this browser got. `received`: the application has it. `delivered`: it is in
- * the conversation, too. `rejected`: the application had it, and it is not in the conversation.
- * `stopped`: a person stopped it before. `failed`: the application never had it.
+ * How far a message of this browser got. `received`: the application has it. `delivered`: it has
+ * accepted it. `rejected`: it has rejected it. `stopped`: a person stopped it before. `failed`: the
+ * application never had it. Rejected and stopped ones with a number are in the conversation.
  */
 export type Delivery =
   | "sending"
@@ -94,7 +94,7 @@ export interface Run {
   readonly finishReason?: string;
   /** Code of the error, with the outcome `failed`. */
   readonly code?: string;
-  /** The sentence of the error. Absent if another device received it. */
+  /** The sentence of the error, if the application wrote one. */
   readonly reason?: string;
   /** Tokens of the answer, if the application reports them. */
   readonly usage?: RequestView["usage"];
@@ -255,5 +255,5 @@ export const isReceived = ({ delivery }: UserMessage): boolean =>
   delivery === "received" || delivery === "delivered";
 
 /** False for messages that another one cannot replace, because the conversation lacks them. */
-export const isInConversation = ({ delivery }: UserMessage): boolean =>
-  delivery !== "failed" && delivery !== "rejected" && delivery !== "stopped";
+export const isInConversation = ({ delivery, seq }: UserMessage): boolean =>
+  seq !== undefined || (delivery !== "failed" && delivery !== "rejected" && delivery !== "stopped");

@@ -100,7 +100,7 @@ const isSeen = (run: Run | undefined): boolean =>
 
 /** Adds how the answer to a turn ended, unless this page has seen that. */
 function endOf(thread: Thread, turn: Turn): Thread {
-  const { requestId, outcome, code, usage, suggestions, at, answerMs = 0 } = turn;
+  const { requestId, outcome, code, message, usage, suggestions, at, answerMs = 0 } = turn;
   if (requestId === undefined || outcome === undefined) return thread;
   const known = thread.runs.get(requestId);
   if (isSeen(known)) return thread;
@@ -108,6 +108,7 @@ function endOf(thread: Thread, turn: Turn): Thread {
     ...known,
     ...{ startedAt: at, endedAt: at + answerMs, isReported: true, outcome },
     ...(code !== undefined && { code }),
+    ...(message !== undefined && { reason: message }),
     ...(usage && { usage }),
     ...(suggestions && { suggestions }),
   });

@@ -13,8 +13,10 @@ import {
 import {
   addSent,
   emptyThread,
+  isInConversation,
   setDelivery,
   type Thread,
+  type UserMessage,
 } from "../../../../../plugins/dashboard/pages/chat/state/thread.ts";
 import { showRun } from "../../../../../plugins/dashboard/pages/chat/state/console.ts";
 import { addTimes, addTurns } from "../../../../../plugins/dashboard/pages/chat/state/turns.ts";
@@ -372,7 +374,27 @@ describe("State of a turn", () => {
       end("q", { outcome: "failed", code: "internal" }),
     );
     expect(sent(late)).toMatchObject({ delivery: "delivered" });
-    expect(answers(late)).toMatchObject([{ state: "failed", run: { reason: "Broken." } }]);
+    expect(answers(late)).toMatchObject([{ state: "failed", run: { code: "internal" } }]);
+    expect(answers(late)).not.toMatchObject([{ run: { reason: "Broken." } }]);
+  });
+
+  test("shows the sentence of the history after the end", () => {
+    const long = { code: "application_refused", message: "Two\nlines.", at: 6_000 };
+    const rejected = rejectMessage(send(stoppable, "q"), "q", long);
+    const failed = { outcome: "failed", code: "application_refused", message: "Two lines." };
+    const ended = apply(rejected, end("q", failed));
+    expect(answers(ended)).toMatchObject([{ state: "failed", run: { reason: "Two lines." } }]);
+  });
+
+  test("replaces a rejected message that is in the conversation", () => {
+    const error = { code: "application_refused", message: "No.", at: 6_000 };
+    const turn = { message_id: "t", request_id: "q", content: "hello", media: [], attachments: [] };
+    const known = apply(send(stoppable, "q"), frame("message.user", turn, { seq: 3 }));
+    const inMemory = rejectMessage(send(stoppable, "q"), "q", error);
+    const stored = rejectMessage(known, "q", error);
+    expect(
+      [inMemory, stored].map((thread) => isInConversation(sent(thread) as UserMessage)),
+    ).toEqual([false, true]);
   });
 
   test("shows a stop as no failure, with and without an answer", () => {
