@@ -148,7 +148,23 @@ export const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import("./backup.ts")).restore,
   },
   doctor: {
-    usage: [["doctor", "Check the configuration and suggest fixes"]],
+    usage: [
+      ["doctor", "Check the configuration and suggest fixes"],
+      ["doctor -public [URL]", "Check the way from outside (default gateway.public_url)"],
+      ["  -quick", "Leave out two minutes of silence, and send a small body"],
+      ["  -silence SECONDS", "Length of the silence (default 120)"],
+      ["  -http-port PORT", "Port of http, if the one of https is not 443"],
+      ["  -ca FILE", "Trust the authorities in this file (PEM), too"],
+      ["  -token-file FILE", "Send this token, if the proxy asks for one itself"],
+    ],
+    options: {
+      public: { type: "boolean" },
+      quick: { type: "boolean" },
+      silence: { type: "string" },
+      "http-port": { type: "string" },
+      ca: { type: "string" },
+      "token-file": { type: "string" },
+    },
     load: async () => (await import("./doctor.ts")).doctor,
   },
   new: {

@@ -11,6 +11,7 @@ import {
   dashboard,
   type Doctor,
   type LogSource,
+  type PublicCheck,
   type PluginView,
   type TokenWay,
 } from "../../plugins/dashboard/index.ts";
@@ -136,6 +137,8 @@ function createDashboard(
       now: running.now,
       version,
     });
+  const publicCheck: PublicCheck = async (grant, { report, ...check }) =>
+    (await import("../doctor/public/index.ts")).checkPublic({ ...check, grant, say: report });
   const signInFile = join(home, "state", "sign-ins.json");
   const runCommand = runCommandOf(options);
   return dashboard(
@@ -145,6 +148,7 @@ function createDashboard(
       echoes,
       plugins,
       doctor,
+      publicCheck,
       signInFile,
       ways,
       log: logSource,

@@ -21,11 +21,25 @@ import { PrivateHost } from "./server/auth/private-host.ts";
 import { HostSessions, SignInSessions } from "./server/auth/sessions.ts";
 import { SignInKeeper } from "./server/auth/sign-in-keeper.ts";
 import { dashboardSchema } from "./server/config.ts";
-import type { AuthContext, DashboardContext, ServiceContext } from "./server/context.ts";
+import type {
+  AuthContext,
+  DashboardContext,
+  ServiceContext,
+  SiteContext,
+} from "./server/context.ts";
 import { controlRoutes } from "./server/control/routes.ts";
 import { runDoctor } from "./server/doctor.ts";
 import { healthProblem, sendOk, sendUpdated, updated } from "./server/health.ts";
-import type { ControlSocketOptions, DashboardShape, Doctor, LogSource } from "./server/service.ts";
+import { ProbeGrants } from "./server/probe/grants.ts";
+import { PublicCheckRunner } from "./server/probe/public-checks.ts";
+import { serveProbe } from "./server/probe/routes.ts";
+import type {
+  ControlSocketOptions,
+  DashboardShape,
+  Doctor,
+  LogSource,
+  PublicCheck,
+} from "./server/service.ts";
 import type { PluginView, TokenWay } from "./shared/views.ts";
 
 export type {
@@ -36,6 +50,8 @@ export type {
   DoctorFacts,
   ControlSocketOptions,
   LogSource,
+  PublicCheck,
+  PublicCheckOptions,
   RouteHandler,
   SignInLink,
   SignInLinks,
@@ -46,6 +62,8 @@ export type {
   QuestionsView,
   QuestionView,
 } from "./shared/question-views.ts";
+export type { ProbeGrant } from "./server/probe/contract.ts";
+export type { ProbeFacts } from "./shared/probe.ts";
 export type { ProtocolStatus } from "./shared/protocols.ts";
 export type { DashboardConfig } from "./server/config.ts";
 export type {
@@ -77,6 +95,8 @@ export interface DashboardOptions {
   readonly log?: LogSource;
   /** Runs the doctor checks. Without it, the doctor endpoint answers with 404. */
   readonly doctor?: Doctor;
+  /** Checks the way from outside. Without it, there is no probe for such checks. */
+  readonly publicCheck?: PublicCheck;
   /** Third-party plugins and their states. @defaultValue an empty list */
   readonly plugins?: () => readonly PluginView[];
   /** Control socket for commands of the owner. Without it, no socket is opened. */
@@ -139,7 +159,8 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
   await tokens.claim("metrics", { exposed: http.isPublic() });
   const { sessions, keeper } = await openSignIns(scope, options);
   const phase = { serving: false, stopping: false };
-  const context = createContext(scope, options, { sessions, keeper, phase });
+  const grants = new ProbeGrants(scope.clock, scope.random);
+  const context = createContext(scope, options, { sessions, keeper, phase, grants });
   const { feed } = context.observers;
 
   const plugins = createPluginRoutes();
@@ -156,7 +177,7 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
     feed.end(bearerOwner, "rotated");
   });
   publishEvents(scope, feed, context.observers.activity);
-  serve(scope, context, plugins);
+  serve(scope, context, plugins, grants);
   scope.on("kernel:state-changed", () => {
     phase.serving = true;
   });
@@ -207,7 +228,11 @@ function createContext(
     sessions,
     keeper,
     phase,
-  }: SignIns & { readonly phase: { readonly serving: boolean; readonly stopping: boolean } },
+    grants,
+  }: SignIns & {
+    readonly phase: { readonly serving: boolean; readonly stopping: boolean };
+    readonly grants: ProbeGrants;
+  },
 ): DashboardContext {
   const { needs, uses, clock, random, after, config, lifecycle, log, emit } = scope;
   const { tokens, tokenSecrets, http } = needs;
@@ -228,22 +253,27 @@ function createContext(
   };
   const services: ServiceContext = { ...uses, tokenSecrets, pluginViews: plugins };
   const activity = createActivityLog();
+  const site: SiteContext = {
+    assets: loadAssets(),
+    brand,
+    version,
+    runCommand,
+    echoes,
+    privateHost: new PrivateHost(keeper.hostName, http),
+    instance: uses.settings?.instance(),
+    url: (path) => http.url(path),
+    tokenHints: ways,
+  };
+  const { publicCheck: check } = options;
+  const checking = { log, clock, random };
   const context: DashboardContext = {
     http,
+    publicChecks:
+      check && new PublicCheckRunner({ http, services, site }, grants, { check, ...checking }),
     hostSessions: new HostSessions(),
     auth,
     services,
-    site: {
-      assets: loadAssets(),
-      brand,
-      version,
-      runCommand,
-      echoes,
-      privateHost: new PrivateHost(keeper.hostName, http),
-      instance: uses.settings?.instance(),
-      url: (path) => http.url(path),
-      tokenHints: ways,
-    },
+    site,
     runtime: {
       log,
       startedAt: clock.now(),
@@ -287,10 +317,19 @@ function createFeed(
 const fileBodyTimeoutS = 86_400;
 
 /** Passes requests to the Fastify application, and tells other plugins which sign-in sent one. */
-function serve(scope: DashboardScope, context: DashboardContext, plugins: PluginRoutes): void {
+function serve(
+  scope: DashboardScope,
+  context: DashboardContext,
+  plugins: PluginRoutes,
+  grants: ProbeGrants,
+): void {
   const { http } = scope.needs;
   const handle = createHandler(scope, context, plugins);
   http.request("/", handle);
+  if (context.publicChecks) {
+    serveProbe({ http, clock: scope.clock, grants, context }, handle);
+    scope.onStop(() => context.publicChecks?.stop());
+  }
   // The slowest allowed rate of an upload ends it earlier.
   if (scope.uses.media) http.request("/api/media", handle, { bodySeconds: fileBodyTimeoutS });
   for (const path of ["/healthz", "/readyz"]) http.request(path, handle, { anyHost: true });

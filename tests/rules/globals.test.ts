@@ -21,11 +21,12 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
  * - code paced by another process or by a socket of the operating system, which an injected clock
  *   cannot speed up: file locks, edits and ages of files, sockets that linger after a rejection or a close,
  *   draining clients, keep-alive connections, the search for the owner of a port, the next turn of
- *   the event loop, a foreign module;
+ *   the event loop, a foreign module, proxies that are checked;
  * - the test kit, whose timeouts and network are real.
  */
 const own =
-  "kernel/(defaults|kernel)|lib/(observed-promise|files/(lock|stamp|watch|write))|config/plugins/(limited|foreign)";
+  "kernel/(defaults|kernel)|lib/(observed-promise|files/(lock|stamp|watch|write))|" +
+  "config/(plugins/(limited|foreign)|doctor/public/\\w+)";
 const kit =
   "testkit/(fault-line|fault-proxy|queue|client|rules/\\w+|conformance|open-resources|wire)";
 const http = "plugins/http/(connection-limits|responses|listeners|server)";

@@ -23,7 +23,10 @@ const packages: Readonly<Record<string, RegExp>> = {
   "@fastify/cookie": /^plugins\/dashboard\/server\/cookie-format\.ts$/,
   cookie: /^plugins\/dashboard\/server\/cookie-format\.ts$/,
   "prom-client": /^plugins\/dashboard\/server\/metrics\/exposition\.ts$/,
-  ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
+  ws: new RegExp(
+    "^(plugins/pico-(server|client)/|testkit/|lib/pico-link/client\\.ts$|" +
+      "plugins/dashboard/server/probe/socket\\.ts$|config/doctor/public/socket\\.ts$)",
+  ),
   zod: new RegExp(
     "^plugins/((protocols/|dashboard/)?[^/]+/config|" +
       "dashboard/server/(request|auth/sign-in-keeper)|program/(protocol|tool-call)|media/file-id|" +

@@ -17,6 +17,7 @@ import type { PrivateHost } from "./auth/private-host.ts";
 import type { HostSessions, SignInSessions } from "./auth/sessions.ts";
 import type { SignInKeeper } from "./auth/sign-in-keeper.ts";
 import type { DashboardConfig } from "./config.ts";
+import type { PublicChecks } from "./probe/contract.ts";
 import type { DashboardEvents, DashboardShape, LogSource, RequestObservations } from "./service.ts";
 
 /** Tokens, sign-ins and their limits. */
@@ -89,4 +90,6 @@ export interface DashboardContext {
   readonly services: ServiceContext;
   readonly runtime: RuntimeContext;
   readonly observers: ObserverContext;
+  /** Undefined if this deployment has no check of the public URL. */
+  readonly publicChecks: PublicChecks | undefined;
 }

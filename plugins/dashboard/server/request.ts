@@ -41,6 +41,8 @@ export const revealBody = z.object({
 });
 /** `upgrade`: whether the requesting page could open a WebSocket to its own origin. */
 export const doctorBody = z.object({ upgrade: z.boolean().optional() }).optional();
+/** `quick`: without the parts that need minutes. */
+export const publicCheckBody = z.object({ quick: z.boolean().optional() }).optional();
 /** For the control socket. Without `token`, a new one is generated. */
 export const controlTokenBody = z.object({
   name: z

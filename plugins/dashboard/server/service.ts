@@ -22,6 +22,7 @@ import type {
 } from "../shared/views.ts";
 import type { ProtocolStatus } from "../shared/protocols.ts";
 import type { DashboardConfig, DashboardInput } from "./config.ts";
+import type { ProbeGrant } from "./probe/contract.ts";
 
 /** Service for plugins that serve their own API below the dashboard. */
 export interface DashboardApi {
@@ -145,6 +146,25 @@ export interface DoctorFacts extends RequestObservations {
 }
 /** Runs the doctor checks of a deployment. The host of the dashboard provides it. */
 export type Doctor = (facts: DoctorFacts) => Promise<readonly CheckView[]>;
+
+/** Options of one check of the public URL. */
+export interface PublicCheckOptions {
+  /** Leaves out what needs minutes. */
+  readonly isQuick: boolean;
+  /** Receives a sentence for each step. */
+  report(step: string): void;
+  /** Aborts when the launcher stops. */
+  readonly signal: AbortSignal;
+  /** Unix milliseconds. */
+  readonly now: number;
+  /** @returns This many random bytes from a secure source. */
+  readonly random: (bytes: number) => Uint8Array;
+}
+/** Checks the way from outside to this launcher. The host of the dashboard provides it. */
+export type PublicCheck = (
+  grant: ProbeGrant,
+  options: PublicCheckOptions,
+) => Promise<readonly CheckView[]>;
 
 /** Location of the control socket. Any process that can open the socket acts as the owner. */
 export interface ControlSocketOptions {

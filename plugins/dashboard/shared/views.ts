@@ -134,6 +134,21 @@ export interface DoctorView {
   readonly checks: readonly CheckView[];
 }
 
+/** State of the check of the public URL. */
+export interface PublicCheckView {
+  /** Undefined without `gateway.public_url`. */
+  readonly url?: string;
+  readonly isRunning: boolean;
+  /** The present step of a running check. */
+  readonly step?: string;
+  /** Results of the last check. */
+  readonly checks?: readonly CheckView[];
+  /** Unix milliseconds of its end. */
+  readonly at?: number;
+  /** Why the last check has no results. */
+  readonly problem?: string;
+}
+
 /** Log levels, lowest first. */
 export const logLevels = ["debug", "info", "warn", "error"] as const;
 /** Severity of a log line; a filter with a level also matches the higher ones. */

@@ -25,13 +25,13 @@ const without =
   (...lines: readonly RegExp[]) =>
   (text: string): string =>
     lines.reduce((left, line) => {
-      exchange(left, line, "");
+      exchange(left, new RegExp(line.source, "m"), "");
       return left.replaceAll(new RegExp(line.source, "gm"), "");
     }, text);
 const instead =
   (line: RegExp, by: string) =>
   (text: string): string => {
-    exchange(text, line, by);
+    exchange(text, new RegExp(line.source, "m"), by);
     return text.replaceAll(new RegExp(line.source, "gm"), by);
   };
 /** Adds lines to the location of nginx. */
@@ -59,10 +59,10 @@ const nginx: readonly Omit<BrokenProxy, "proxy">[] = [
     line: /proxy_set_header Upgrade \$http_upgrade;/,
   },
   {
-    fault: "speaks HTTP 1.0 to the launcher",
-    change: without(/^ +proxy_http_version .*$/),
+    fault: "forwards Upgrade without Connection",
+    change: without(/^ +proxy_set_header Connection .*$/),
     check: "public-websocket",
-    line: /proxy_http_version 1\.1;/,
+    line: /proxy_set_header Connection \$doorward_connection;/,
   },
   {
     fault: "buffers responses",
@@ -206,10 +206,7 @@ const caddy: readonly Omit<BrokenProxy, "proxy">[] = [
   },
   {
     fault: "collects responses",
-    change: (text) =>
-      inReverseProxy(
-        "\tflush_interval 5s\n\tresponse_buffers 64KB\n\theader_down -X-Accel-Buffering",
-      )(text),
+    change: inReverseProxy("\tflush_interval 5s\n\tbuffer_responses\n\tmax_buffer_size 64KB"),
     check: "public-stream",
     line: /flush_interval -1/,
   },
@@ -221,9 +218,9 @@ const caddy: readonly Omit<BrokenProxy, "proxy">[] = [
   },
   {
     fault: "ends WebSockets soon",
-    change: inReverseProxy("\tstream_timeout 2s"),
+    change: inReverseProxy("\ttransport http {\n\t\tread_timeout 2s\n\t}"),
     check: "public-websocket-silence",
-    line: /stream_timeout/,
+    line: /read_timeout/,
   },
   {
     fault: "ends silent streams soon",
@@ -312,13 +309,12 @@ const haproxy: readonly Omit<BrokenProxy, "proxy">[] = [
     line: /del-header Range/,
   },
   {
-    fault: "knows WebSockets of HTTP 1.1 only",
+    // Against the smuggling of requests inside h2c, and too much of it.
+    fault: "denies upgrades over HTTP/2",
     change: (text) =>
-      atFrontend(
-        "acl of_pages hdr(Upgrade) -m found\n" +
-          "    acl of_http1 hdr(Connection) -i upgrade\n" +
-          "    http-request deny if of_pages !of_http1",
-      )(text.replace(/ ssl crt (\S+)/, " ssl crt $1 alpn h2,http/1.1")),
+      atFrontend("http-request deny if { fc_http_major 2 } { hdr(Upgrade) -m found }")(
+        text.replace(/ ssl crt (\S+)/, " ssl crt $1 alpn h2,http/1.1"),
+      ),
     check: "public-http2",
     line: /h2-workaround-bogus-websocket-clients|alpn/,
   },

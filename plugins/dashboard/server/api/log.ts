@@ -1,7 +1,7 @@
 /** Endpoints for the log and the doctor checks. @module */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { doctorBody, parseBody, requestState } from "../request.ts";
+import { doctorBody, parseBody, publicCheckBody, requestState } from "../request.ts";
 import { type DashboardContext, type ObserverContext } from "../context.ts";
 import { refuse, required } from "../errors.ts";
 import type { ForwardedInfo, LogSource } from "../service.ts";
@@ -58,6 +58,18 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
       rejection: rejection && { code: rejection.code, ...toRejectedConnection(rejection) },
     });
     return reply.send({ checks } satisfies DoctorView);
+  });
+  publicCheckRoutes(app, context);
+}
+
+/** Adds `GET /api/doctor/public` and `POST /api/doctor/public`, which starts a check. */
+function publicCheckRoutes(app: FastifyInstance, { publicChecks }: DashboardContext): void {
+  const found = () => required(publicChecks, "This deployment has no check of the public URL.");
+  app.get("/api/doctor/public", (_request, reply) => reply.send(found().view()));
+  app.post("/api/doctor/public", (request, reply) => {
+    const { quick = false } = parseBody(publicCheckBody, request) ?? {};
+    found().start(quick);
+    return reply.send(found().view());
   });
 }
 

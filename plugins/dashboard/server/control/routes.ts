@@ -175,6 +175,15 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     if (!context.observers.doctor) throw refuse("not_found");
     return { checks: await context.observers.doctor() };
   },
+  /** A permission to use the probe, for one check of the public URL. */
+  "POST /local/probe": (context) => {
+    if (!context.publicChecks) throw refuse("not_found");
+    return context.publicChecks.issue();
+  },
+  "DELETE /local/probe": (context) => {
+    context.publicChecks?.revoke();
+    return { status: "ok" };
+  },
 };
 
 /**

@@ -1,0 +1,30 @@
+/** Types of the check of the way in. @module */
+import type { PublicCheckView } from "../../shared/views.ts";
+
+/** A permission to use the probe. Only the owner receives one. */
+export interface ProbeGrant {
+  /** 11 characters. */
+  readonly id: string;
+  /** 32 bytes, base64url. */
+  readonly key: string;
+  /** Paths of the probe without the base path: of the dashboard, and of the channel. */
+  readonly paths: { readonly dashboard: string; readonly channel: string };
+  /** Path before all paths of the launcher; empty without one. */
+  readonly basePath: string;
+  /** `gateway.public_url`, followed by the base path if it has no path. */
+  readonly publicUrl?: string;
+  /** `media.max_file_mb`. */
+  readonly maxFileMb?: number;
+}
+
+/** Checks of the public URL. */
+export interface PublicChecks {
+  /** Creates a grant for one check. A check with an earlier grant fails. */
+  issue(): Promise<ProbeGrant>;
+  /** Ends the open grant: the check that used it is done. */
+  revoke(): void;
+  view(): PublicCheckView;
+  /** Starts a check. One that runs already continues. */
+  start(isQuick: boolean): void;
+  stop(): void;
+}
