@@ -24,6 +24,8 @@ export interface LauncherArguments {
   readonly workers?: string;
   /** The program that answers messages, and its arguments. */
   readonly program?: readonly [string, ...string[]];
+  /** True if that program is an agent of the Agent Client Protocol. */
+  readonly isAcp?: boolean;
 }
 
 /** A command of the table, with its arguments and options. */
@@ -81,6 +83,9 @@ export const exitCodeRows: readonly (readonly [code: number, meaning: string])[]
   [130, "a second Ctrl+C ended the client"],
 ];
 
+/** Help row of the option that only `run` has. */
+export const runRow = ["-acp", "The program speaks the Agent Client Protocol"] as const;
+
 const formatRows = (rows: Command["usage"]): string => {
   const columns = Math.max(...rows.map(([words]) => words.length));
   return rows.map(([words, purpose]) => `  ${words.padEnd(columns)}  ${purpose}`).join("\n");
@@ -91,7 +96,10 @@ const runUsage = `Usage: doorward run [options] -- PROGRAM [ARGUMENT]...
 Start the launcher with a program that answers messages. It runs in this folder, without a shell,
 instead of "handler" in config.json. For example: doorward run -port 8080 -- python3 agent.py
 
-${formatRows(launcherRows)}
+With -acp, the program is a coding agent that speaks the Agent Client Protocol, and people answer
+its permission requests in the chat. For example: doorward run -acp -- opencode acp
+
+${formatRows([runRow, ...launcherRows])}
 
 Run "doorward help" for all commands and exit codes.
 `;
@@ -117,6 +125,7 @@ Run "doorward help" for all commands and exit codes.
 
 Without a command, doorward starts the launcher: the dashboard and, if enabled, the pico channel.
 "run" also starts a program that answers messages. It runs in this folder, without a shell.
+"run -acp" starts a coding agent that speaks the Agent Client Protocol.
 
 ${formatRows(launcherRows)}
 
@@ -211,16 +220,21 @@ function parseCommand(
   return { command: "run", name, words: positionals, values, json: values["json"] === true };
 }
 
+/** Only `run` has it. */
+const acpOption = /^--?acp$/;
+
 function parseRun(argv: readonly string[]): LauncherArguments {
   const end = argv.indexOf("--");
   const hasOnlyOptions =
     end === -1 && argv.length > 0 && argv.every((word) => word.startsWith("-"));
-  const launcher = parseLauncher(hasOnlyOptions ? argv : argv.slice(0, Math.max(0, end)));
+  const given = hasOnlyOptions ? argv : argv.slice(0, Math.max(0, end));
+  const isAcp = given.some((word) => acpOption.test(word));
+  const launcher = parseLauncher(given.filter((word) => !acpOption.test(word)));
   const [program, ...words] = end === -1 ? [] : argv.slice(end + 1);
   if (launcher.command === "help") return helpArguments("run", []);
   if (launcher.command !== "launch") return launcher;
   if (program && launcher.config === undefined)
-    return { ...launcher, program: [program, ...words] };
+    return { ...launcher, program: [program, ...words], ...(isAcp && { isAcp }) };
   const form = end === -1 && !hasOnlyOptions && argv.length > 0 ? argv : ["python3", "agent.py"];
   const start = programStart(form);
   const command = [...form.slice(0, start), "--", ...form.slice(start)].join(" ");

@@ -128,7 +128,7 @@ const startupFailed = /"msg":"startup failed"\}$/m;
 /** With "run", the terminal shows output of the program and warnings. A startup failure is printed
  *  separately. */
 const runModeLines =
-  /^\{"level":(?:30,"time":"[^"]*","plugin":"program"|40|[56]0,"time":"[^"]*","plugin")/;
+  /^\{"level":(?:30,"time":"[^"]*","plugin":"(?:program|acp)"|40|[56]0,"time":"[^"]*","plugin")/;
 
 async function buildKernel(
   home: string,
@@ -163,7 +163,7 @@ async function buildKernel(
     ...defined({
       logSource: log.file === undefined ? undefined : logSource({ ...log, file: log.file }),
       config: config && resolve(config),
-      program: program && { command: program, cwd: process.cwd() },
+      program: program && { command: program, cwd: process.cwd(), isAcp: options.isAcp === true },
       tray: (options.tray ?? !options.console) ? tray : undefined,
     }),
     home,

@@ -37,7 +37,7 @@ const optionsOf = (rows) =>
  * @returns The commands with their second words and options, and the options of the launcher. An
  *   option has `value`, the placeholder of its value, unless it is a switch.
  */
-function vocabulary({ commands, launcherRows, commonRows }) {
+function vocabulary({ commands, launcherRows, commonRows, runRow }) {
   const known = new Map(
     Object.values(commands)
       .flatMap(({ usage }) => optionsOf(usage))
@@ -59,7 +59,11 @@ function vocabulary({ commands, launcherRows, commonRows }) {
       options: all.filter((one, at) => all.findIndex((same) => same.name === one.name) === at),
     };
   };
-  return { commands: Object.entries(commands).map(toCommand), options: optionsOf(launcherRows) };
+  return {
+    commands: Object.entries(commands).map(toCommand),
+    options: optionsOf(launcherRows),
+    runOptions: optionsOf([runRow, ...launcherRows]),
+  };
 }
 
 const run = {
@@ -70,7 +74,11 @@ const run = {
 };
 const help = { name: "help", does: "Print all commands", words: [], options: [] };
 
-const firstWords = ({ commands, options }) => [{ ...run, options }, ...commands, help];
+const firstWords = ({ commands, runOptions }) => [
+  { ...run, options: runOptions },
+  ...commands,
+  help,
+];
 
 const names = (words) => words.map(({ name }) => name).join(" ");
 /** A pattern of the options that take a file, or another value. */
@@ -187,7 +195,7 @@ const paragraphs = (rows) =>
     .join("\n");
 
 /** @returns The page `doorward(1)` in the macros of man(7). */
-function manPage({ commands, launcherRows, commonRows, exitCodeRows }, version) {
+function manPage({ commands, launcherRows, commonRows, exitCodeRows, runRow }, version) {
   const usage = Object.values(commands).flatMap((command) => command.usage);
   return `.TH DOORWARD 1 "" "doorward ${version}" "User Commands"
 .SH NAME
@@ -204,6 +212,7 @@ doorward \\- make a program reachable by a dashboard, a channel and a client
 .SH DESCRIPTION
 Without a command, doorward starts the launcher: the dashboard and, if enabled, the pico channel.
 The command run also starts a program that answers messages.
+With ${escaped(runRow[0])}, it is a coding agent of the Agent Client Protocol.
 Options start with one or two dashes.
 .SH OPTIONS
 ${paragraphs(launcherRows)}

@@ -7,7 +7,7 @@ import { createConverter, isElement, plain } from "./docs-nodes.mjs";
 
 /** Every page by task. The build fails if a page is missing. */
 const contents = [
-  ["Start", ["concepts", "dashboard", "python", "programs", "questions", "client"]],
+  ["Start", ["concepts", "dashboard", "python", "programs", "agents", "questions", "client"]],
   ["Connect", ["pico", "files", "doors", "guarantees", "errors"]],
   [
     "Run",

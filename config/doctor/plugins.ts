@@ -1,7 +1,7 @@
 // Doctor checks for third-party plugins and the program.
 import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
 import type { CheckView, DoctorFacts } from "../../plugins/dashboard/index.ts";
-import { resolveProgram } from "../handler/index.ts";
+import { resolveHandler } from "../handler/index.ts";
 import { readEntries, resolvePluginFile } from "../plugins/index.ts";
 import { createCheck, type Survey } from "./survey.ts";
 
@@ -103,9 +103,9 @@ function configDiffers(command: string | undefined, running: RunningProgram) {
 async function programConfigured({ home, env, files, handler }: Survey) {
   const own = createCheck("program", "The program in config.json is executable");
   try {
-    const program = await resolveProgram(handler, { home, env, file: files.config });
-    if (!program) return {};
-    const command = program.command.join(" ");
+    const resolved = await resolveHandler(handler, { home, env, file: files.config });
+    if (!resolved) return {};
+    const command = resolved.options.command.join(" ");
     return { command, check: own.ok(`${command}: found, and only you can change it.`) };
   } catch (error) {
     return { check: own.failed((error as Error).message, startupFix) };

@@ -1,10 +1,15 @@
-/* Reads `handler` in `config.json`: the built-in echo, or a program. The program runs with the
+/* Reads `handler` in `config.json`: the built-in echo, a program, or an agent. Both run with the
  * rights of the owner, so startup fails if another user can change its files. */
 import { constants } from "node:fs";
 import { access, realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Plugin } from "../../kernel/index.ts";
 import { assertTrusted, readJson, watchFiles, withParentFolders } from "../../lib/files/index.ts";
+import {
+  acpHandlerSchema,
+  type AcpHandlerConfig,
+  type AcpOptions,
+} from "../../plugins/acp/index.ts";
 import {
   handlerSchema,
   programEnvironment,
@@ -58,6 +63,8 @@ export interface GivenProgram {
   readonly command: readonly [string, ...string[]];
   /** Working directory of `doorward run`. */
   readonly cwd: string;
+  /** True if it is an agent that speaks the Agent Client Protocol. */
+  readonly isAcp?: boolean;
 }
 
 interface HandlerOptions {
@@ -69,42 +76,57 @@ interface HandlerOptions {
   readonly given?: GivenProgram | undefined;
 }
 
-const handlerExample = '{"command": ["python3", "agent.py"]}';
-const splitCommandHint = (text: string): string =>
-  JSON.stringify({ command: text.trim().split(/\s+/) }).replaceAll('","', '", "');
+const examples = {
+  command: '{"command": ["python3", "agent.py"]}',
+  acp: '{"acp": ["opencode", "acp"]}',
+} as const;
+const splitCommandHint = (text: string, word: keyof typeof examples = "command"): string =>
+  JSON.stringify({ [word]: text.trim().split(/\s+/) }).replaceAll('","', '", "');
 
 /**
  * Parses the value of `handler`. Errors contain a correct example.
  *
- * @returns The program, or undefined for the echo.
+ * @returns The program or the agent, or undefined for the echo.
  * @throws CONFIG_BAD_VALUE, CONFIG_UNKNOWN_KEY
  */
-export function parseHandler(raw: unknown, file: string): HandlerConfig | undefined {
+export function parseHandler(
+  raw: unknown,
+  file: string,
+): HandlerConfig | AcpHandlerConfig | undefined {
   if (raw === undefined || raw === null || raw === "echo") return undefined;
   if (!isObject(raw)) {
     const form =
-      typeof raw === "string" && /[\s/.]/.test(raw) ? splitCommandHint(raw) : handlerExample;
+      typeof raw === "string" && /[\s/.]/.test(raw) ? splitCommandHint(raw) : examples.command;
     throw loadErrors.CONFIG_BAD_VALUE(
       file,
       "handler",
       `"echo", or a program and its arguments as a list: ${form}`,
     );
   }
-  const known = Object.keys(handlerSchema.shape);
+  const isAcp = "acp" in raw;
+  if (isAcp && "command" in raw)
+    throw loadErrors.CONFIG_BAD_VALUE(
+      file,
+      "handler",
+      'either "command", for a program, or "acp", for an agent, and not both',
+    );
+  const schema = isAcp ? acpHandlerSchema : handlerSchema;
+  const known = Object.keys(schema.shape);
   for (const key of Object.keys(raw)) {
     if (!known.includes(key))
       throw loadErrors.CONFIG_UNKNOWN_KEY(file, `handler.${key}`, suggestOneOf(key, known));
   }
-  const { command } = raw as { command?: unknown };
+  const word = isAcp ? "acp" : "command";
+  const command = raw[word];
   if (!Array.isArray(command) || command.length === 0) {
-    const form = typeof command === "string" ? splitCommandHint(command) : handlerExample;
+    const form = typeof command === "string" ? splitCommandHint(command, word) : examples[word];
     throw loadErrors.CONFIG_BAD_VALUE(
       file,
-      "handler.command",
+      `handler.${word}`,
       `a list of the program and its arguments, without shell syntax: ${form}`,
     );
   }
-  const result = handlerSchema.safeParse(raw);
+  const result = schema.safeParse(raw);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const path = ["handler", ...(issue?.path ?? [])].join(".");
@@ -149,18 +171,26 @@ async function requireMediaFolder(folder: string, home: string, file: string): P
   return folder;
 }
 
+/** The application that `handler` names, with the options of its plugin. */
+type ResolvedHandler =
+  | { readonly kind: "program"; readonly options: ProgramOptions }
+  | { readonly kind: "acp"; readonly options: AcpOptions };
+
+const fromCommandLine = ({ command, isAcp }: GivenProgram): HandlerConfig | AcpHandlerConfig =>
+  isAcp === true ? acpHandlerSchema.parse({ acp: command }) : handlerSchema.parse({ command });
+
 /**
- * Resolves `handler`, or the program of the command line, to options of the plugin `program`.
+ * Resolves `handler`, or the program of the command line, to options of its plugin.
  *
- * @returns The options, or undefined for the echo.
+ * @returns The plugin and its options, or undefined for the echo.
  * @throws PROGRAM_NOT_FOUND, FILE_WRITABLE_BY_OTHERS, CONFIG_BAD_VALUE, CONFIG_UNKNOWN_KEY
  */
-export async function resolveProgram(
+export async function resolveHandler(
   raw: unknown,
   places: HandlerOptions,
-): Promise<ProgramOptions | undefined> {
+): Promise<ResolvedHandler | undefined> {
   const { home, env, file, given } = places;
-  const read = given ? handlerSchema.parse({ command: given.command }) : parseHandler(raw, file);
+  const read = given ? fromCommandLine(given) : parseHandler(raw, file);
   if (!read) return undefined;
   if (!given) await assertTrusted([...(await withParentFolders(file)), home]);
   const cwd = given?.cwd ?? resolve(dirname(file), read.cwd ?? ".");
@@ -171,23 +201,29 @@ export async function resolveProgram(
       `an existing folder, and ${cwd} is not one`,
     );
   const all = programEnvironment(env, "service", read.env);
-  const [word, ...words] = read.command;
+  const [word, ...words] = "acp" in read ? read.acp : read.command;
   const program = await findProgram(word, cwd, all["PATH"] ?? "/usr/bin:/bin");
   await assertTrusted(await trustedPaths([program, ...words], cwd));
-  return {
-    command: [program, ...words],
+  const common = {
+    command: [program, ...words] as const,
     cwd,
     env: all,
-    ...(read.media_dir !== undefined && {
-      mediaDir: await requireMediaFolder(resolve(dirname(file), read.media_dir), home, file),
-    }),
-    stateDir: join(home, "state", "program"),
     restart: read.restart,
-    timeoutS: read.timeout_s,
     stopGraceS: read.stop_grace_s,
     questionMaxS: read.question_max_s,
     ...(read.suggestions && { suggestions: read.suggestions }),
   };
+  if ("acp" in read)
+    return { kind: "acp", options: { ...common, ...(read.mode && { mode: read.mode }) } };
+  const options = {
+    ...common,
+    ...(read.media_dir !== undefined && {
+      mediaDir: await requireMediaFolder(resolve(dirname(file), read.media_dir), home, file),
+    }),
+    stateDir: join(home, "state", "program"),
+    timeoutS: read.timeout_s,
+  };
+  return { kind: "program", options };
 }
 
 /** @returns Values of `handler.env` that look like secrets, so that logs can redact them. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createKernel, type AnyPlugin, type Log } from "../../kernel/index.ts";
 import { agUi } from "../../plugins/protocols/ag-ui/index.ts";
 import { aiSdk } from "../../plugins/protocols/ai-sdk/index.ts";
+import { acp } from "../../plugins/acp/index.ts";
 import { program } from "../../plugins/program/index.ts";
 import { configuredRedis } from "../../plugins/redis/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
@@ -29,7 +30,7 @@ import type { TrayOptions } from "../../plugins/tray/index.ts";
 import { defined } from "../../lib/util.ts";
 import { foreignSecrets } from "../foreign/index.ts";
 import {
-  resolveProgram,
+  resolveHandler,
   handlerSecrets,
   watchHandler,
   type GivenProgram,
@@ -177,7 +178,10 @@ async function loadSettings(
   const loaded = await loadWithPlugins({
     ...places,
     builtIn,
-    taken: ["token-store", "settings", "records", "channels", "echo", "program", "handler", "tray"],
+    taken: [
+      ...["token-store", "settings", "records", "channels"],
+      ...["echo", "program", "acp", "handler", "tray"],
+    ],
     flags: { launcher: { ...flags } },
     redact: redact ?? ((text) => text),
   });
@@ -189,12 +193,16 @@ async function loadSettings(
   return loaded;
 }
 
-/** Creates the program of the command line or of `handler`, else the echo. */
+/** Creates the program or agent of the command line or of `handler`, else the echo. */
 async function createApplication(options: LauncherOptions, handler: unknown, file: string) {
-  const { home, env, redact, program: given } = options;
-  const resolved = await resolveProgram(handler, { home, env, file, given });
-  const application = resolved ? program(defined({ ...resolved, redact })) : echo();
-  return application as ReturnType<typeof echo>;
+  const { home, env, redact, version, program: given } = options;
+  const resolved = await resolveHandler(handler, { home, env, file, given });
+  if (!resolved) return echo();
+  const application =
+    resolved.kind === "acp"
+      ? acp(defined({ ...resolved.options, redact, version }))
+      : program(defined({ ...resolved.options, redact }));
+  return application as unknown as ReturnType<typeof echo>;
 }
 
 async function createTray({ env, version, logSource, tray: options }: LauncherOptions) {

@@ -194,6 +194,7 @@ export class RpcConnection {
     open.set(id, controller);
     try {
       const result = await this.options.request(method, params, controller.signal);
+      if (controller.signal.aborted) throw controller.signal.reason;
       this.send({ id, result: result ?? {} });
     } catch (error) {
       const { code, message, data } = toReply(error, controller.signal);

@@ -2,6 +2,7 @@
 // read. Fields without use here are left out, null counts as absent, and what is unknown is kept
 // out instead of being an error: agents add fields and kinds without a new version.
 import * as z from "zod";
+import { RpcError, rpcCodes } from "./connection.ts";
 
 /** A field that may be absent or null. */
 const maybe = <T extends z.ZodType>(schema: T) =>
@@ -237,3 +238,16 @@ export const elicitationComplete = z.object({ elicitationId: z.string() });
 export type ElicitationResult =
   | { readonly action: "accept"; readonly content?: Readonly<Record<string, unknown>> }
   | { readonly action: "decline" | "cancel" };
+
+/**
+ * Reads the parameters of a request.
+ *
+ * @throws RpcError that names the field, for the reply.
+ */
+export function readParams<T extends z.ZodType>(schema: T, params: unknown): z.output<T> {
+  const result = schema.safeParse(params);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const where = issue?.path.join(".") || "params";
+  throw new RpcError(rpcCodes.invalidParams, `${where}: ${issue?.message ?? "invalid"}`);
+}

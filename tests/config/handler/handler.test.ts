@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { resolveProgram, parseHandler, handlerSecrets } from "../../../config/handler/index.ts";
+import { resolveHandler, parseHandler, handlerSecrets } from "../../../config/handler/index.ts";
 import { temporaryFolder } from "../../lib/files/support.ts";
 
 const file = "/home/you/.service/config.json";
@@ -71,7 +71,7 @@ describe("handlerSecrets", () => {
   });
 });
 
-describe.skipIf(process.platform === "win32")("resolveProgram", () => {
+describe.skipIf(process.platform === "win32")("resolveHandler", () => {
   function home() {
     const folder = temporaryFolder();
     const bin = join(folder, "bin");
@@ -88,14 +88,36 @@ describe.skipIf(process.platform === "win32")("resolveProgram", () => {
   test("searches PATH and removes variables of Doorward", async () => {
     const { folder, bin, places } = home();
     expect(
-      await resolveProgram({ command: ["agent", "agent.py"], env: { LANG: "de" } }, places),
+      await resolveHandler({ command: ["agent", "agent.py"], env: { LANG: "de" } }, places),
     ).toMatchObject({
-      command: [join(bin, "agent"), "agent.py"],
-      cwd: folder,
-      env: { PATH: `/nowhere:${bin}`, LANG: "de" },
+      kind: "program",
+      options: {
+        command: [join(bin, "agent"), "agent.py"],
+        cwd: folder,
+        env: { PATH: `/nowhere:${bin}`, LANG: "de" },
+      },
     });
-    expect(await resolveProgram({ command: ["./agent"], cwd: "bin" }, places)).toMatchObject({
-      cwd: bin,
+    expect(await resolveHandler({ command: ["./agent"], cwd: "bin" }, places)).toMatchObject({
+      options: { cwd: bin },
+    });
+  });
+
+  test("resolves an agent with its mode and limits", async () => {
+    const { folder, bin, places } = home();
+    const raw = { acp: ["agent", "acp"], mode: "plan", question_max_s: 60 };
+    expect(await resolveHandler(raw, places)).toMatchObject({
+      kind: "acp",
+      options: {
+        command: [join(bin, "agent"), "acp"],
+        cwd: folder,
+        mode: "plan",
+        questionMaxS: 60,
+      },
+    });
+    const given = { command: ["./agent", "acp"] as const, cwd: bin, isAcp: true };
+    expect(await resolveHandler("nonsense", { ...places, given })).toMatchObject({
+      kind: "acp",
+      options: { command: [join(bin, "agent"), "acp"], cwd: bin },
     });
   });
 
@@ -104,8 +126,8 @@ describe.skipIf(process.platform === "win32")("resolveProgram", () => {
     const outside = temporaryFolder();
     symlinkSync(folder, join(outside, "link"));
     const mediaDir = (media_dir: string) =>
-      resolveProgram({ command: ["agent"], media_dir }, places);
-    expect(await mediaDir(outside)).toMatchObject({ mediaDir: outside });
+      resolveHandler({ command: ["agent"], media_dir }, places);
+    expect(await mediaDir(outside)).toMatchObject({ options: { mediaDir: outside } });
     for (const wrong of [".", "bin", folder, join(outside, "link"), "/", "missing", "config.json"])
       await expect(mediaDir(wrong), wrong).rejects.toThrow(/"handler\.media_dir" must be/);
     chmodSync(outside, 0o777);
@@ -114,11 +136,11 @@ describe.skipIf(process.platform === "win32")("resolveProgram", () => {
 
   test("rejects missing and non-executable programs and missing folders", async () => {
     const { places } = home();
-    await expect(resolveProgram({ command: ["agnet"] }, places)).rejects.toMatchObject({
+    await expect(resolveHandler({ command: ["agnet"] }, places)).rejects.toMatchObject({
       code: "PROGRAM_NOT_FOUND",
     });
-    await expect(resolveProgram({ command: ["./agent.py"] }, places)).rejects.toThrow(/chmod \+x/);
-    await expect(resolveProgram({ command: ["agent"], cwd: "away" }, places)).rejects.toThrow(
+    await expect(resolveHandler({ command: ["./agent.py"] }, places)).rejects.toThrow(/chmod \+x/);
+    await expect(resolveHandler({ command: ["agent"], cwd: "away" }, places)).rejects.toThrow(
       /"handler\.cwd" must be an existing folder/,
     );
   });
@@ -133,7 +155,7 @@ describe.skipIf(process.platform === "win32")("resolveProgram", () => {
     const { folder, places } = home();
     const path = name === "" ? places.file : join(folder, name);
     chmodSync(path, 0o777);
-    const start = resolveProgram({ command: ["agent", "agent.py"] }, places);
+    const start = resolveHandler({ command: ["agent", "agent.py"] }, places);
     await expect(start).rejects.toMatchObject({ code: "FILE_WRITABLE_BY_OTHERS" });
     await expect(start).rejects.toThrow(`chmod go-w ${path}`);
   });
@@ -143,15 +165,18 @@ describe.skipIf(process.platform === "win32")("resolveProgram", () => {
     chmodSync(places.file, 0o666);
     const given = { command: ["./agent", "-x"] as const, cwd: bin };
     expect(
-      await resolveProgram("nonsense", {
+      await resolveHandler("nonsense", {
         ...places,
         given: { ...given, command: ["./agent", "-x"] },
       }),
     ).toMatchObject({
-      command: [join(bin, "agent"), "-x"],
-      cwd: bin,
-      timeoutS: 120,
-      restart: "always",
+      kind: "program",
+      options: {
+        command: [join(bin, "agent"), "-x"],
+        cwd: bin,
+        timeoutS: 120,
+        restart: "always",
+      },
     });
   });
 });

@@ -1,5 +1,6 @@
 /** Numbers kernel events and log lines, and sends them to pages and programs. @module */
 import type { Clock, Release, Scope } from "../../../../kernel/index.ts";
+import type { AcpEvents } from "../../../acp/index.ts";
 import type { ChannelsEvents } from "../../../channels/index.ts";
 import type { HttpEvents } from "../../../http/index.ts";
 import type { PicoServerEvents } from "../../../pico-server/index.ts";
@@ -258,6 +259,7 @@ export class EventFeed {
 type PublishScope = Scope<{
   listens: Pick<ChannelsEvents, "channels:question-asked" | "channels:question-settled"> &
     ProgramEvents &
+    AcpEvents &
     HttpEvents &
     PicoServerEvents &
     SettingsEvents &
@@ -305,7 +307,8 @@ export function publishEvents(
   on("dashboard:signed-out", ({ signIn, reason }) =>
     feed.publish("signed-out", { at: at(), signIn, reason }),
   );
-  on("program:state-changed", (event) => feed.publish("program", { at: at(), ...event }));
+  for (const name of ["program:state-changed", "acp:state-changed"] as const)
+    on(name, (event) => feed.publish("program", { at: at(), ...event }));
   on("token-store:resolved", () => feed.forget());
   on("token-store:rotated", ({ name }) => {
     if (name === "pico" && lackedToken) activity.resolved("token_not_configured");

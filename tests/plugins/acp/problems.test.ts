@@ -1,0 +1,90 @@
+// A problem of the agent reaches the sender and the pages as one sentence with its repair.
+import { describe, expect, test } from "vitest";
+import { startAgent } from "../../support/acp-harness.ts";
+import { waitFor } from "../../support/program-harness.ts";
+
+type Agent = Awaited<ReturnType<typeof startAgent>>;
+
+/** Sends a message that the agent cannot answer. @returns The sentence for its sender. */
+async function refused(agent: Agent): Promise<string> {
+  await agent.run("hello");
+  return (await agent.failures.next("the failure")).error.message;
+}
+
+describe("an agent", () => {
+  test("names its own command when it is not signed in", async () => {
+    const authMethods = [{ id: "a", name: "Sign in", description: "Run `agent auth login`" }];
+    const newError = { code: -32000, message: "Authentication required" };
+    await using agent = await startAgent({ authMethods, newError });
+    const sentence = await refused(agent);
+    expect(sentence).toContain("is not signed in. In a terminal: Run `agent auth login`.");
+    expect(agent.status().problem).toMatchObject({ code: "agent_needs_sign_in" });
+  });
+
+  test("names both versions when it speaks another one", async () => {
+    await using agent = await startAgent({ version: 2 });
+    expect(await refused(agent)).toContain("speaks version 2");
+    expect(agent.status().problem).toMatchObject({ code: "agent_version" });
+  });
+
+  test("counts as missing when it is not installed", async () => {
+    await using agent = await startAgent({}, { command: ["/nowhere/agent"] });
+    await waitFor(() => agent.status().problem);
+    expect(agent.status().problem).toMatchObject({
+      code: "agent_not_found",
+      sentence: "/nowhere/agent cannot be started: there is no such program.",
+    });
+  });
+
+  test("counts as another program when it prints text and ends", async () => {
+    await using agent = await startAgent(
+      { text: "Usage: agent [options]", exits: 1, says: "unknown option" },
+      { restart: "never" },
+    );
+    await waitFor(() => agent.process().state === "ended");
+    expect(await refused(agent)).toContain("writes text in place of the Agent Client Protocol");
+    expect(agent.status().problem).toMatchObject({ code: "agent_not_acp" });
+  });
+
+  test("may print a line before it answers", async () => {
+    await using agent = await startAgent({ text: "Welcome!" });
+    expect(await agent.run("hello")).toMatchObject({ outcome: "completed" });
+    expect(agent.status().problem).toBeUndefined();
+  });
+
+  test.runIf(process.getuid?.() === 0)("says how to run it when it refuses root", async () => {
+    const says = "cannot be used with root/sudo privileges for security reasons";
+    await using agent = await startAgent({ exits: 1, says }, { restart: "never" });
+    await waitFor(() => agent.status().problem);
+    expect(agent.status().problem).toMatchObject({
+      code: "agent_refuses_root",
+      fix: "Run Doorward as an ordinary user.",
+    });
+  });
+
+  test("repeats its last words when it ends at its start", async () => {
+    await using agent = await startAgent(
+      { exits: 3, says: "no configuration found" },
+      { restart: "never" },
+    );
+    await waitFor(() => agent.status().problem);
+    expect(agent.status().problem?.sentence).toMatch(
+      /ended when it started \(exit code 3\)\. Its last line: "no configuration found"\./,
+    );
+  });
+
+  test("names its modes when the one of the settings is missing", async () => {
+    await using agent = await startAgent({ modes: ["build", "plan"] }, { mode: "ask" });
+    expect(await agent.run("hello")).toMatchObject({ outcome: "completed" });
+    expect(agent.status().problem).toMatchObject({
+      code: "agent_mode",
+      fix: 'Set "handler.mode" to one of: build, plan.',
+    });
+  });
+
+  test("passes on its words when a turn fails", async () => {
+    const promptError = { code: -32603, message: "Internal error", data: { details: "no quota" } };
+    await using agent = await startAgent({ promptError });
+    expect(await refused(agent)).toBe("The agent reported an error: Internal error: no quota");
+  });
+});
