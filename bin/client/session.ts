@@ -15,6 +15,7 @@ import { sanitizeLine } from "./text.ts";
  *  runs, or its channel is off. The owner need not name it. */
 async function findOwnChannel(
   context: CommandContext,
+  found: () => void = () => undefined,
 ): Promise<{ url: string; token: string } | undefined> {
   const status = await askLauncher<{ channelUrl?: string }>(context, "GET", "status");
   const url = status?.status === 200 ? status.body.channelUrl : undefined;
@@ -23,7 +24,9 @@ async function findOwnChannel(
     name: "pico",
     use: true,
   });
-  return shown?.status === 200 ? { url, token: shown.body.token } : undefined;
+  if (shown?.status !== 200) return undefined;
+  found();
+  return { url, token: shown.body.token };
 }
 
 export interface SessionOptions extends ClientArguments {
@@ -43,13 +46,34 @@ export interface ClientSession {
   close(): Promise<void>;
 }
 
+interface KernelOptions extends SessionOptions {
+  /** Called if the address is that of the launcher of this home. */
+  readonly foundOwn?: () => void;
+}
+
+/** Starts a kernel with one link. Rejects if the configuration is invalid. */
+export async function openClientKernel(context: CommandContext, options: KernelOptions) {
+  const redactor = createRedactor();
+  const { onReply, notice, foundOwn } = options;
+  const kernel = await createClientOnly({
+    ...options,
+    home: context.home,
+    env: context.env,
+    application: onReply,
+    findChannel: () => findOwnChannel(context, foundOwn),
+    log: logFor(context, (text) => notice(sanitizeLine(redactor.redact(text)))),
+    secret: (value) => redactor.add(value),
+  });
+  await kernel.start();
+  return kernel;
+}
+
 /** Connects in the background. Rejects if the configuration is invalid. */
 export async function openClientSession(
   context: CommandContext,
   options: SessionOptions,
 ): Promise<ClientSession> {
-  const { onReply, handlers = {}, notice } = options;
-  const redactor = createRedactor();
+  const { handlers = {} } = options;
   let end: (exitStatus: ExitStatus) => void;
   const ended = new Promise<ExitStatus>((resolve) => {
     end = resolve;
@@ -64,17 +88,10 @@ export async function openClientSession(
     const exitStatus = exitStatusOf(change, wasOpen);
     if (exitStatus) end(exitStatus);
   }
-  const kernel = await createClientOnly({
+  const kernel = await openClientKernel(context, {
     ...options,
-    home: context.home,
-    env: context.env,
-    application: onReply,
-    findChannel: () => findOwnChannel(context),
-    log: logFor(context, (text) => notice(sanitizeLine(redactor.redact(text)))),
     handlers: { ...handlers, onState },
-    secret: (value) => redactor.add(value),
   });
-  await kernel.start();
   // Not earlier: a signal must end a waiting start, for example for a token from a pipe.
   const interrupt = (): void => end(interrupted);
   process.on("SIGINT", interrupt);

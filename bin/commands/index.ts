@@ -117,6 +117,13 @@ export const commands: Readonly<Record<string, Command>> = {
     options: linkOptions,
     load: async () => (await import("./client.ts")).client,
   },
+  acp: {
+    usage: [
+      ["acp", "Be an ACP agent on standard input and output, for editors; options of client"],
+    ],
+    options: linkOptions,
+    load: async () => (await import("./acp.ts")).acp,
+  },
   send: {
     usage: [
       ["send TEXT", "Send one message (- = standard input), print the reply; options of client"],

@@ -8,6 +8,7 @@ export type { ChatError } from "./errors.ts";
 export type { SocketConstructor } from "./dial.ts";
 export type { HistoryOptions, HistoryPage, HistoryTurn, MediaLimits } from "./http.ts";
 export type { ChatAnswer, ChatAnswered, ChatQuestion } from "./questions.ts";
+export type { PlanEntry, StepDetail, StepState } from "../step-details.ts";
 export type {
   ChatEnd,
   ChatTurn,

@@ -2,7 +2,7 @@
 import type { Attachment } from "../pico-wire/index.ts";
 import { authorization } from "./dial.ts";
 import { chatError } from "./errors.ts";
-import { toToolCalls, toUsage } from "./received-values.ts";
+import { toEntries, toToolCalls, toUsage } from "./received-values.ts";
 import type { ChatEnd, ChatMessage, ChatToolCall, ChatUsage, Clock } from "./types.ts";
 
 /** Limits of `fetchMedia`. */
@@ -110,6 +110,8 @@ export interface HistoryTurn {
   readonly inReplyTo?: string;
   /** The calls of a turn of the kind `tool_calls`; empty without any. */
   readonly toolCalls: readonly ChatToolCall[];
+  /** The steps of a turn of the kind `plan`. */
+  readonly entries?: ChatMessage["entries"];
   /** The results of a turn of the role `tool`, by the ids of their calls. */
   readonly toolResults?: readonly {
     readonly id: string;
@@ -146,9 +148,10 @@ export interface HistoryOptions {
 const historyTimeoutMs = 30_000;
 
 /** A turn as the server sends it. */
-type WireTurn = Omit<HistoryTurn, "kind" | "toolCalls" | "usage"> & {
+type WireTurn = Omit<HistoryTurn, "kind" | "toolCalls" | "usage" | "entries"> & {
   readonly kind?: HistoryTurn["kind"];
   readonly toolCalls?: unknown;
+  readonly entries?: unknown;
   readonly usage?: unknown;
 };
 
@@ -159,12 +162,14 @@ interface Body {
   readonly message?: string;
 }
 
-function toTurn({ kind = "text", toolCalls, usage: given, ...rest }: WireTurn): HistoryTurn {
+function toTurn(turn: WireTurn): HistoryTurn {
+  const { kind = "text", toolCalls, entries, usage: given, ...rest } = turn;
   const usage = toUsage(given);
   return {
     ...rest,
     kind,
     toolCalls: Array.isArray(toolCalls) ? toolCalls.flatMap(toToolCalls) : [],
+    ...(Array.isArray(entries) && { entries: entries.flatMap(toEntries) }),
     ...(usage && { usage }),
   };
 }

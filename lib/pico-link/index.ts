@@ -1,8 +1,17 @@
 // The client library: it connects to a channel, reconnects, and loses no message. `step` contains
 // the logic as a pure function of state, event and time; `createLink` runs its effects on a socket
 // and timers; `createDialer` opens sockets. It depends on the codec only and runs in browsers.
-export { retryAfterMs, type Dial, type SocketListener } from "./dial.ts";
+export { httpUrl, retryAfterMs, type Dial, type SocketListener } from "./dial.ts";
 export { type ChatError } from "./errors.ts";
+export {
+  fetchMedia,
+  readHistory,
+  type HistoryOptions,
+  type HistoryPage,
+  type HistoryTurn,
+  type HttpSource,
+  type MediaLimits,
+} from "./http.ts";
 export * as limits from "./limits.ts";
 export { createLink } from "./link.ts";
 export { initialData } from "./step-context.ts";
@@ -23,6 +32,8 @@ export type {
   ChatNotifications,
   ChatReceipt,
   ChatState,
+  ChatToolCall,
+  ChatTurn,
   LinkState,
   HandshakeRejection,
 } from "./types.ts";

@@ -1,7 +1,7 @@
 // Assembles messages: added text into the whole text so far, and updates into complete messages.
 import type { AppendFrame, ServerFrame, ServerMessage } from "../pico-wire/index.ts";
 import * as limits from "./limits.ts";
-import { toToolCalls } from "./received-values.ts";
+import { toEntries, toToolCalls } from "./received-values.ts";
 import { notify, update, updateConnection, type StepContext } from "./step-context.ts";
 import type { ChatFrame, ChatMessage, GrowingText, PartialMessage } from "./types.ts";
 
@@ -33,6 +33,7 @@ export function assemble(context: StepContext, frame: MessageFrame, isExtension:
     kind,
     content: payload.content,
     toolCalls: (payload.tool_calls ?? []).flatMap(toToolCalls),
+    ...(kind === "plan" && { entries: (payload.entries ?? []).flatMap(toEntries) }),
     ...(payload.model_name && { model: payload.model_name }),
     ...(payload.request_id && { requestId: payload.request_id }),
     attachments: payload.attachments ?? [],

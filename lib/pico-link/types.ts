@@ -8,6 +8,7 @@ import type {
   ServerMessage,
   UserTurn,
 } from "../pico-wire/index.ts";
+import type { PlanEntry, StepDetail, StepState } from "../step-details.ts";
 import type { Client, ConnectOptions } from "./connect.ts";
 import type { Dial } from "./dial.ts";
 import type { ChatAnswered, ChatQuestion, KnownQuestion } from "./questions.ts";
@@ -59,6 +60,16 @@ export interface ChatToolCall {
   readonly result?: string;
   /** Why the call failed. */
   readonly error?: string;
+  /** Says in the words of the application what the step does. */
+  readonly title?: string;
+  /** Kind of the step, for an icon: `read`, `edit`, `execute` and others. */
+  readonly kind?: string;
+  /** How far the step is. Absent if the application does not say. */
+  readonly state?: Open<StepState>;
+  /** The change of a file, a text, or the output of a command. */
+  readonly details?: readonly StepDetail[];
+  /** Files that the step is about; `line` counts from 1. */
+  readonly locations?: readonly { readonly path: string; readonly line?: number }[];
 }
 
 /** The present state of a server message. */
@@ -77,6 +88,8 @@ export interface ChatMessage {
   readonly content: string;
   /** The calls of a message of the kind `tool_calls`; empty without any. */
   readonly toolCalls: readonly ChatToolCall[];
+  /** The steps of a message of the kind `plan`. */
+  readonly entries?: readonly PlanEntry[];
   /** Name of the language model that wrote the message, if the server sends it. */
   readonly model?: string;
   /**

@@ -76,6 +76,8 @@ export interface AnswerPayload {
   readonly text?: string;
   /** Closes the question without a choice. */
   readonly dismiss?: boolean;
+  /** Kind of the client, for display: `acp` for an editor. Others do not count. */
+  readonly via?: string;
 }
 
 /** Answers a question. Sent by clients that asked for `questions`. */
@@ -215,7 +217,7 @@ export function readAnswer(payload: JsonObject): AnswerPayload {
   const text = ownValue(payload, "text");
   return {
     message_id: textOf(payload, "message_id") ?? "",
-    ...textFields(payload, "option"),
+    ...textFields(payload, "option", "via"),
     ...(Array.isArray(options) && { options: options.slice(0, 64) as string[] }),
     // The question rejects a field that its form lacks, whatever its name.
     ...(values && { values }),

@@ -8,6 +8,7 @@ const places: Readonly<Record<string, string>> = {
   ask: "on the page of the question",
   cli: "on the command line",
   push: "from a notification",
+  acp: "in an editor",
 };
 
 const maxText = 200;

@@ -3,6 +3,10 @@ import { readFile } from "node:fs/promises";
 import type { Scope } from "../../kernel/index.ts";
 import {
   createLink,
+  fetchMedia,
+  httpUrl,
+  readHistory,
+  type HttpSource,
   type ChatGap,
   type Link,
   type ChatStateChange,
@@ -18,6 +22,7 @@ import {
 } from "./channel-adapter.ts";
 import type { PicoClientConfig } from "./config.ts";
 import { createDial } from "./dial.ts";
+import { createFetch } from "./fetch.ts";
 import { isEncrypted, isLoopback } from "./direct-hosts.ts";
 import { createRateLimitedWarn, truncateLine } from "./server-warnings.ts";
 import { connectionAdvice, picoClientErrors } from "./errors.ts";
@@ -55,6 +60,8 @@ export class Client {
   private readonly warn: ReturnType<typeof createRateLimitedWarn>;
   private channel: ChannelHandle | undefined;
   private link: Link | undefined;
+  /** The server of the link, for requests. */
+  private source: HttpSource | undefined;
   private storedSession: StoredSession | undefined;
   /** Runs configuration changes one after the other. */
   private lastChange = Promise.resolve();
@@ -148,13 +155,15 @@ export class Client {
         ? await openSession({ home, profile, url, newId, log })
         : { id: sessionId, release: async () => {} };
     const { id } = this.storedSession;
+    const token = (): string => needs.tokenSecrets.reveal("pico_client") ?? "";
+    this.source = { base: httpUrl(url), token, clock, fetch: createFetch({ env, ca }) };
     this.link = createLink({
       url,
       sessionId: id,
       clock,
       random: () => Buffer.from(this.scope.random(4)).readUInt32BE() / 2 ** 32,
       newId,
-      token: () => needs.tokenSecrets.reveal("pico_client") ?? "",
+      token,
       dial: createDial({ clock, log, env, ca }),
       drive: createActorDriver(clock),
       silenceMs,
@@ -262,6 +271,11 @@ export class Client {
       reportsEnds: () => this.link?.reportsEnds() ?? false,
       stop: async (requestId) => this.requireLink().stop(requestId),
       answer: async (questionId, answer) => this.requireLink().answer(questionId, answer),
+      history: async (page) => readHistory(this.source!, this.requireLink().sessionId, page),
+      fetchMedia: async (attachment, limits) => {
+        this.requireLink();
+        return fetchMedia(attachment, this.source!, limits);
+      },
       typing: (on) => this.link?.typing(on),
       listen: (handlers) => {
         const listener = { ...handlers };

@@ -4,7 +4,11 @@ import type {
   ChatAnswer,
   ChatAnswered,
   ChatHandlers,
+  ChatMessage,
   ChatState,
+  HistoryOptions,
+  HistoryPage,
+  MediaLimits,
   StoppedAnswer,
 } from "../../lib/pico-link/index.ts";
 import type { Channels, OutboundMessage, Receipt } from "../channels/index.ts";
@@ -48,6 +52,20 @@ export interface PicoLink {
    * @throws not_running if the client is off.
    */
   answer(questionId: string, answer: ChatAnswer): Promise<ChatAnswered>;
+  /**
+   * Reads what was said in the conversation, as `history` of the client library.
+   *
+   * @throws ChatError `history_unavailable`, or a code of the server.
+   * @throws not_running if the client is off.
+   */
+  history(options?: HistoryOptions): Promise<HistoryPage>;
+  /**
+   * Fetches an attachment of a message, as `fetchMedia` of the client library.
+   *
+   * @throws ChatError `media_too_large` or `media_unavailable`.
+   * @throws not_running if the client is off.
+   */
+  fetchMedia(attachment: ChatMessage["attachments"][number], limits?: MediaLimits): Promise<Blob>;
   /** Shows or hides the typing indicator at the server. */
   typing(on: boolean): void;
   /** Subscribes to messages, updates, typing, gaps and state changes of the link. */

@@ -11,7 +11,7 @@ const places: Readonly<Record<string, string>> = {
   openai: "over the OpenAI API",
   ai_sdk: "over the AI SDK",
   ag_ui: "over AG-UI",
-  acp: "over ACP",
+  acp: "in an editor",
   keys: "with a key",
   host: "by the host",
 };

@@ -35,6 +35,11 @@ function whyForbidden(
   return whyNotAllowed(answerer, "answer") ?? forbidden.permission;
 }
 
+/** Names that a client may give itself. A page of the dashboard is known by its sign-in. */
+const statedPlaces: ReadonlySet<string | undefined> = new Set(["acp"]);
+const placeOf = ({ via }: Answerer, stated: string | undefined): string =>
+  via === "pico" && statedPlaces.has(stated) ? stated! : via;
+
 /** @returns The answer of a client, without the id of the question. */
 const toAnswer = ({ option, options, values, text, dismiss }: AnswerPayload): QuestionAnswer =>
   defined({ option, options, values, text, dismiss }) as QuestionAnswer;
@@ -65,8 +70,8 @@ export async function answerQuestion(
       problem: '"message_id": expected the id of a question',
     };
   try {
-    const { sender, via } = answerer;
-    const result = await answer(session, message_id, toAnswer(payload), sender, via);
+    const via = placeOf(answerer, payload.via);
+    const result = await answer(session, message_id, toAnswer(payload), answerer.sender, via);
     return {
       message_id,
       status: result.status,

@@ -45,6 +45,36 @@ describe("step: servers of extension 1", () => {
     expect(player.notifications("onMessage")).toMatchObject([{ id: "text", kind: "text" }]);
   });
 
+  test("reads the words of the application about a step, and its plan", () => {
+    const player = open();
+    const details = [
+      { type: "diff", path: "a.ts", new: "b", cut: true },
+      { type: "terminal", text: "ok", exit: 0 },
+      { type: "text", text: "hm" },
+    ];
+    const call = {
+      id: "c",
+      function: { name: "edit", arguments: "{}" },
+      ...{ title: "Edit", kind: "edit", state: "running" },
+      details: [...details, { type: "diff", path: "b.ts" }, { type: "sound" }, null],
+      locations: [{ path: "a.ts", line: 2 }, { line: 3 }],
+    };
+    player.frame(create("calls", "", { kind: "tool_calls", tool_calls: [call] }));
+    const entries = [{ content: "look", state: "running", priority: "high" }, { state: "pending" }];
+    player.frame(create("plan", "- look", { kind: "plan", entries }));
+    expect(player.notifications("onUpdate")).toMatchObject([
+      {
+        toolCalls: [
+          {
+            ...{ title: "Edit", kind: "edit", state: "running", details },
+            locations: [{ path: "a.ts", line: 2 }],
+          },
+        ],
+      },
+      { kind: "plan", entries: [{ content: "look", state: "running", priority: "high" }] },
+    ]);
+  });
+
   test("reports deletes and typing as objects", () => {
     const player = open();
     player.frame({ type: "message.delete", payload: { message_id: "a" } });

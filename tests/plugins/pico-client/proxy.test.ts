@@ -74,6 +74,19 @@ describe("picoClient with a proxy", () => {
     ]);
   });
 
+  test("reads the history and files through the proxy", async () => {
+    await using proxy = await createProxy();
+    await using there = await startRemote();
+    const url = elsewhere(there.url);
+    await using here = await startPicoClient(url, { env: { http_proxy: proxy.address } });
+    await here.until(here.changes, ({ to }) => to === "open");
+    await expect(here.link.history()).resolves.toEqual({ items: [] });
+    const file = { url: `${url.replace("ws:", "http:")}/nothing` };
+    await expect(here.link.fetchMedia(file)).rejects.toMatchObject({ code: "media_unavailable" });
+    const { host } = new URL(url);
+    expect(proxy.asked.map(({ target }) => target)).toEqual([host, host, host]);
+  });
+
   test("reports and retries a proxy that rejects the tunnel", async () => {
     await using proxy = await createProxy(407);
     await using there = await startRemote();

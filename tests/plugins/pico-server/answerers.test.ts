@@ -101,3 +101,19 @@ test.each([
   const settled = { via: "dashboard", by: { id: "owner" } };
   if (status === 200) expect(response.body).toMatchObject({ settled });
 });
+
+describe("the place of an answer", () => {
+  test.each([
+    ["acp", "acp"],
+    ["dashboard", "pico"],
+    ["cli", "pico"],
+    [7, "pico"],
+  ])("accepts %s as %s", async (said, via) => {
+    await using host = await start("all");
+    const id = await ask(host);
+    const body = { session_id: session, message_id: id, option: "once", via: said };
+    const headers = { authorization: "Bearer of-a-user", origin: "" };
+    const answered = await host.ask("ann", "/pico/answer", { method: "POST", body, headers });
+    expect(answered.body).toMatchObject({ status: "settled", settled: { via } });
+  });
+});
