@@ -37,6 +37,30 @@ export const commands: Readonly<Record<string, Command>> = {
     options: { grace: { type: "string" }, force: { type: "boolean" } },
     load: async () => (await import("./token.ts")).token,
   },
+  key: {
+    usage: [
+      ["key create NAME", "Create a key for a device or script, and print it once"],
+      ["  -can RIGHTS", "Rights: read, write, answer, stop (default read,write)"],
+      ["  -sessions NAMES", "own (default), all, or names of sessions: a,b"],
+      ["  -protocols NAMES", "keys, openai, ai_sdk, ag_ui (default all of them)"],
+      ["  -expires TIME", "With create: the end of the key, such as 90d or 12h (default never)"],
+      ["key list", "List the keys in use; -all also lists those that were revoked"],
+      ["key rotate NAME", "Replace the secret of a key, and print the new one once"],
+      ["  -grace TIME", "With rotate: how long the old secret still counts (default 0)"],
+      ["  -out FILE", "With create and rotate: write the secret to a new file instead"],
+      ["key revoke NAME", "End a key, and close its connections on all nodes"],
+    ],
+    options: {
+      can: { type: "string" },
+      sessions: { type: "string" },
+      protocols: { type: "string" },
+      expires: { type: "string" },
+      grace: { type: "string" },
+      out: { type: "string" },
+      all: { type: "boolean" },
+    },
+    load: async () => (await import("./key.ts")).key,
+  },
   sessions: {
     usage: [
       ["sessions list", "List signed-in browsers"],

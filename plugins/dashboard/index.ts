@@ -64,6 +64,7 @@ export type {
 } from "./shared/question-views.ts";
 export type { ProbeGrant } from "./server/probe/contract.ts";
 export type { ProbeFacts } from "./shared/probe.ts";
+export type { KeysView, KeyView, NewKeyView } from "./shared/key-views.ts";
 export type { ProtocolStatus } from "./shared/protocols.ts";
 export type { DashboardConfig } from "./server/config.ts";
 export type {
@@ -133,6 +134,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       program: true,
       conversations: true,
       media: true,
+      keys: true,
       channels: true,
     },
     config: { section: "launcher", schema: dashboardSchema },

@@ -1,6 +1,7 @@
 // Types and events of the plugin keys.
 import type { Awaitable, Release } from "../../kernel/index.ts";
 import type { Http, Identity, Peer } from "../http/index.ts";
+import type { OpenRecords } from "../records/index.ts";
 
 /** A right of a key. */
 export type KeyScope = "read" | "write" | "answer" | "stop";
@@ -175,6 +176,9 @@ export type KeysShape = {
   emits: KeysEvents;
   /** The http plugin for the limits on wrong keys. */
   needs: { http: Http };
+  /** The records, where the keys are stored. Without them and without `store`, keys end with the
+   *  process. */
+  uses: { records: OpenRecords };
   /** The service that the channels and the dashboard use. */
   offers: { keys: Keys };
 };

@@ -1,10 +1,11 @@
 // The plugin keys: one key for each device and script, for the channel `/keys` and the protocols.
 import { createHash } from "node:crypto";
 import type { Plugin } from "../../kernel/index.ts";
-import type { KeyIdentity, Keys, KeysShape, KeyStore, KeyVerdict } from "./contract.ts";
+import type { KeyIdentity, Keys, KeysShape, KeyStore, KeyVerdict, StoredKey } from "./contract.ts";
 import { containsKey, parseKey } from "./format.ts";
 import { KeyRing } from "./key-ring.ts";
 import { memoryKeys } from "./memory.ts";
+import { recordKeys } from "./record-keys.ts";
 
 export type {
   Key,
@@ -27,7 +28,7 @@ export { memoryKeys } from "./memory.ts";
 
 /** Options of {@link keys}. */
 export interface KeysOptions {
-  /** Where the keys are stored. @defaultValue in memory */
+  /** Where the keys are stored. @defaultValue the records, or in memory without them */
   readonly store?: KeyStore;
 }
 
@@ -53,13 +54,14 @@ const sha256 = (secret: string): Buffer => createHash("sha256").update(secret).d
  *   picoServer(),
  * ]);
  */
-export function keys({ store = memoryKeys() }: KeysOptions = {}): Plugin<KeysShape> {
+export function keys({ store: given }: KeysOptions = {}): Plugin<KeysShape> {
   return {
     name: "keys",
     api: 1,
     needs: { http: true },
 
-    async start({ needs: { http }, clock, log, random, after, emit, onStop }) {
+    async start({ needs: { http }, uses: { records }, clock, log, random, after, emit, onStop }) {
+      const store = given ?? (records ? recordKeys(records<StoredKey>("keys")) : memoryKeys());
       const ring = new KeyRing({ store, clock, log, random, after, emit, hash: sha256 });
       const byAddress = http.limiter();
       const byId = http.limiter();

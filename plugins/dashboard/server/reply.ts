@@ -75,6 +75,11 @@ const serviceErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   downloads_busy: "unavailable",
   media_unavailable: "unavailable",
   unknown_media: "not_found",
+  invalid_key: "invalid_key",
+  key_name_taken: "key_rejected",
+  too_many_keys: "key_rejected",
+  unknown_key: "not_found",
+  keys_unavailable: "unavailable",
 };
 /** Error codes of Fastify, mapped to codes of the dashboard. */
 const fastifyErrorCodes: Readonly<Record<string, HttpErrorCode>> = {

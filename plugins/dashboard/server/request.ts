@@ -32,6 +32,26 @@ export const rotateBody = z.object({
   token: text.optional(),
   grace: z.int().min(0).max(3_600).optional(),
 });
+const graceSeconds = z
+  .int()
+  .min(0)
+  .max(30 * 86_400)
+  .exactOptional();
+/** A new key; the plugin checks its fields. */
+const keyFields = {
+  name: z.string().max(200),
+  scopes: z.array(z.enum(["read", "write", "answer", "stop"])).exactOptional(),
+  sessions: z
+    .union([z.enum(["own", "all"]), z.array(z.string().max(256)).max(100)])
+    .exactOptional(),
+  protocols: z.array(z.enum(["keys", "openai", "ai_sdk", "ag_ui"])).exactOptional(),
+  expiresInS: z.number().exactOptional(),
+};
+export const createKeyBody = z.object({ ...keyFields, current: text.optional() });
+export const rotateKeyBody = z.object({ grace: graceSeconds, current: text.optional() });
+export const controlKeyBody = z.object(keyFields);
+/** `name`: or the id. */
+export const controlKeyNameBody = z.object({ name: z.string().max(200), grace: graceSeconds });
 /** The launcher token, typed again as confirmation. */
 export const currentBody = z.object({ current: text.optional() }).optional();
 /** The launcher token is never shown: a user who may ask for it has just typed it. */

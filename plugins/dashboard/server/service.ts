@@ -4,6 +4,7 @@ import type { Awaitable, Release } from "../../../kernel/index.ts";
 import type { AttachedChannel, Channels } from "../../channels/index.ts";
 import type { Conversations, StoreHealth } from "../../conversations/index.ts";
 import type { Http, Identity } from "../../http/index.ts";
+import type { Keys } from "../../keys/index.ts";
 import type { MediaFiles } from "../../media/index.ts";
 import type { PicoServer } from "../../pico-server/index.ts";
 import type { Program } from "../../program/index.ts";
@@ -217,8 +218,8 @@ export type DashboardShape = {
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
   /**
    * Services that add pages and figures: settings, channels, the pico channel, the program,
-   * conversations. Absent ones leave their pages out. The channels service also stops answers for
-   * the command line.
+   * conversations, files and keys. Absent ones leave their pages out. The channels service also
+   * stops answers for the command line.
    */
   uses: {
     settings: Settings;
@@ -227,6 +228,7 @@ export type DashboardShape = {
     program: Program;
     conversations: Conversations;
     media: MediaFiles;
+    keys: Keys;
   };
   /** Routes below the dashboard for other plugins, and one-time sign-in links. */
   offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };

@@ -28,6 +28,8 @@ export interface FeedEvents {
   "signed-out": At & { readonly signIn: string; readonly reason: string };
   program: At & ProgramEvents["program:state-changed"];
   token: At & { readonly name: string; readonly what: "rotated" | "removed" };
+  /** A key was created, used for the first time, changed or ended. */
+  key: At & { readonly id: string; readonly what: string };
   settings: At & {
     readonly section: string;
     readonly keys?: readonly string[];

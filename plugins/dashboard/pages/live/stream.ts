@@ -220,6 +220,7 @@ const eventTypes: readonly (keyof FeedEvents)[] = [
   "sign-in-refused",
   "signed-out",
   "token",
+  "key",
   "program",
   "questions",
   "settings",

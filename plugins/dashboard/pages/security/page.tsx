@@ -1,5 +1,6 @@
 /** Security page: tokens, signed-in browsers, sign-in link and failed attempts. @module */
 import type { JSX } from "preact";
+import type { KeysView } from "../../shared/key-views.ts";
 import type { SessionsView, StatusView, TokensView } from "../../shared/views.ts";
 import { second } from "../live/clock.ts";
 import { useResource } from "../live/resource.ts";
@@ -7,11 +8,14 @@ import { PageHead } from "../parts/states.tsx";
 import { FailedAttempts } from "./failed.tsx";
 import { SignInLink } from "./sign-in-link.tsx";
 import { SignIns } from "./sign-ins.tsx";
+import { Keys } from "./keys.tsx";
 import { Tokens } from "./tokens.tsx";
 
 /** Data of the security page. It contains no token. */
 export interface SecurityData {
   readonly tokens: TokensView;
+  /** Undefined in a deployment without keys. */
+  readonly keys?: KeysView;
   readonly sessions: SessionsView;
   readonly status: StatusView;
 }
@@ -28,10 +32,11 @@ export function SecurityPage({ data }: { readonly data: SecurityData }): JSX.Ele
   const now = Math.max(second.value, data.status.now);
   return (
     <div class="page-in">
-      <PageHead title="Security" text="Tokens, signed-in browsers and failed attempts." />
+      <PageHead title="Security" text="Tokens, keys, signed-in browsers and failed attempts." />
       <div class="cols">
         <div class="stack">
           <Tokens tokens={tokens.value.value.tokens} now={now} />
+          {data.keys && <Keys initial={data.keys} now={now} />}
           <SignIns sessions={sessions.value.value.sessions} now={now} refresh={sessions.refresh} />
         </div>
         <div class="stack">

@@ -16,7 +16,7 @@ import { newTokenText, replaceText, tokenNoun, type Changeable } from "./token-t
 
 /** A token on the screen. */
 interface ShownToken {
-  readonly name: Changeable;
+  readonly label: string;
   readonly token: string;
   readonly text: string;
   /** Seconds after which it disappears; undefined if it waits for "Done". */
@@ -27,6 +27,11 @@ const shownSeconds = 60;
 
 /** The token that is on the screen. The page forgets it when the dialog closes. */
 const shownToken = signal<ShownToken | undefined>(undefined);
+
+/** Shows a secret in a dialog. */
+export function showOnScreen(shown: ShownToken): void {
+  shownToken.value = shown;
+}
 
 const gracePeriods = [
   [0, "Immediately (after a leak)"],
@@ -78,7 +83,7 @@ export async function replaceToken(name: Changeable, isNew: boolean): Promise<vo
     },
   });
   if (answer && "body" in answer)
-    shownToken.value = { name, token: answer.body.token, text: newTokenText(name) };
+    showOnScreen({ label: tokenLabel(name), token: answer.body.token, text: newTokenText(name) });
 }
 
 /** Shows a token for a minute. */
@@ -91,12 +96,12 @@ export async function showToken(name: Exclude<Changeable, "launcher">): Promise<
       requestAsOwner<{ token: string }>("POST", "/api/token/reveal", { which: name, current }),
   });
   if (answer && "body" in answer)
-    shownToken.value = {
-      name,
+    showOnScreen({
+      label: tokenLabel(name),
       token: answer.body.token,
       text: "Anyone with this token can connect as a client.",
       seconds: shownSeconds,
-    };
+    });
 }
 
 function ChoiceFields({ choice, hasGrace }: { choice: TokenChoice; hasGrace: boolean }) {
@@ -164,7 +169,7 @@ export function ShownTokenDialog(): JSX.Element | null {
 }
 
 function TokenOnScreen({ shown }: { readonly shown: ShownToken }): JSX.Element {
-  const { name, token, text, seconds } = shown;
+  const { label, token, text, seconds } = shown;
   const [left, setLeft] = useState(seconds ?? 0);
   const field = useRef<HTMLInputElement>(null);
   const close = (): void => {
@@ -181,7 +186,6 @@ function TokenOnScreen({ shown }: { readonly shown: ShownToken }): JSX.Element {
     }, 500);
     return () => clearInterval(timer);
   }, []);
-  const label = tokenLabel(name);
   return (
     <Modal label={label} onClose={close}>
       <div class="in">

@@ -21,6 +21,8 @@ import {
 
 export function Tokens({ tokens, now }: { tokens: readonly TokenRow[]; now: number }): JSX.Element {
   const { url } = useSite();
+  const inUse = tokens.filter(({ source }) => source !== "none");
+  const unused = tokens.filter(({ source }) => source === "none");
   return (
     <section class="card" aria-labelledby="tokens-title">
       <header>
@@ -32,10 +34,25 @@ export function Tokens({ tokens, now }: { tokens: readonly TokenRow[]; now: numb
         </a>
       </header>
       <div class="tokens">
-        {tokens.map((token) => (
+        {inUse.map((token) => (
           <Token key={token.name} token={token} now={now} />
         ))}
       </div>
+      {unused.length > 0 && (
+        <details class="unused">
+          <summary>
+            <span class="grow">
+              Not in use: {unused.map(({ name }) => tokenLabel(name)).join(", ")}
+            </span>
+            <span class="link">Create</span>
+          </summary>
+          <div class="tokens">
+            {unused.map((token) => (
+              <Token key={token.name} token={token} now={now} />
+            ))}
+          </div>
+        </details>
+      )}
       <ShownTokenDialog />
     </section>
   );

@@ -3,6 +3,7 @@ import type { Clock, Release, Scope } from "../../../../kernel/index.ts";
 import type { AcpEvents } from "../../../acp/index.ts";
 import type { ChannelsEvents } from "../../../channels/index.ts";
 import type { HttpEvents } from "../../../http/index.ts";
+import type { KeysEvents } from "../../../keys/index.ts";
 import type { PicoServerEvents } from "../../../pico-server/index.ts";
 import type { ProgramEvents } from "../../../program/index.ts";
 import type { SettingsEvents } from "../../../settings/index.ts";
@@ -260,6 +261,7 @@ type PublishScope = Scope<{
   listens: Pick<ChannelsEvents, "channels:question-asked" | "channels:question-settled"> &
     ProgramEvents &
     AcpEvents &
+    KeysEvents &
     HttpEvents &
     PicoServerEvents &
     SettingsEvents &
@@ -318,6 +320,8 @@ export function publishEvents(
   on("token-store:removed", ({ name }) =>
     feed.publish("token", { at: at(), name, what: "removed" }),
   );
+  for (const what of ["created", "used-first", "rotated", "expired", "revoked"] as const)
+    on(`keys:${what}`, ({ id }) => feed.publish("key", { at: at(), id, what }));
   for (const name of ["channels:question-asked", "channels:question-settled"] as const)
     on(name, () => feed.publish("questions", { at: at() }));
   on("settings:changed", ({ section, keys: names }) => {

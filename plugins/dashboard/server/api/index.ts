@@ -15,6 +15,7 @@ import { handshakeRoute } from "./handshake.ts";
 import { eventRoutes } from "./events.ts";
 import { figuresRoute } from "./figures.ts";
 import { questionRoutes } from "./questions.ts";
+import { keyRoutes } from "./keys.ts";
 import { logRoutes } from "./log.ts";
 import { mediaRoutes } from "./media.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -53,6 +54,7 @@ function linkRoutes(app: FastifyInstance, context: DashboardContext): void {
 
 export function apiRoutes(app: FastifyInstance, context: DashboardContext): void {
   tokenRoutes(app, context);
+  if (context.services.keys) keyRoutes(app, context);
   sessionRoutes(app, context);
   settingsRoutes(app, context);
   linkRoutes(app, context);

@@ -8,6 +8,7 @@ import { sendRedirect } from "../reply.ts";
 import { cookieValues, requestState } from "../request.ts";
 import { otherChannels } from "./attached-channels.ts";
 import { newestConnections } from "./connections.ts";
+import { keysView } from "./keys.ts";
 import { questionsView } from "./questions.ts";
 import { protocolViews } from "./protocols.ts";
 import { sessionList } from "./sessions.ts";
@@ -99,6 +100,7 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
     title: "Security",
     data: async (request) => ({
       tokens: await tokensView(context.auth),
+      ...(context.services.keys && { keys: keysView(context) }),
       sessions: { sessions: sessionList(context.auth, requestState(request).session) },
       status: await statusOf(context, request),
     }),

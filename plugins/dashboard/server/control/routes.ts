@@ -2,9 +2,12 @@
 import { pipeline, Readable } from "node:stream";
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { revokeSession, sessionList } from "../api/sessions.ts";
+import { createKey, keysView, revokeKey, rotateKey } from "../api/keys.ts";
 import { requireClaimedToken, rotateToken, tokensView } from "../api/tokens.ts";
 import {
   controlAnswerBody,
+  controlKeyBody,
+  controlKeyNameBody,
   controlStopBody,
   controlTokenBody,
   controlUnblockBody,
@@ -151,6 +154,15 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     const { version: _, ...rotated } = await rotateToken(context, { which: name, token, grace });
     return { name, ...rotated };
   },
+  "GET /local/keys": (context) => keysView(context),
+  "POST /local/keys": (context, input) =>
+    createKey(context, parseValues(controlKeyBody, input.body)),
+  "POST /local/keys/rotate": (context, input) => {
+    const { name, grace } = parseValues(controlKeyNameBody, input.body);
+    return rotateKey(context, name, grace);
+  },
+  "POST /local/keys/revoke": (context, input) =>
+    revokeKey(context, parseValues(controlKeyNameBody, input.body).name),
   "POST /local/links": (context) => {
     const [base] = context.http.addresses();
     if (!base) throw refuse("unavailable");
