@@ -107,6 +107,7 @@ function createHandlers(
       onQuestion: questions.changed,
       onUpdate({ id, kind, content, toolCalls, attachments, final, assumed, requestId }) {
         questions.learn(toolCalls);
+        if (kind === "notice" && final) screen.note(sanitizeLine(content));
         if (kind !== "text") return;
         status.typing(false);
         if (!final && !questions.has(id))

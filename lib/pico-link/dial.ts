@@ -16,7 +16,8 @@ export function dialUrl(
   const { searchParams } = url;
   if (!searchParams.has("session_id")) searchParams.set("session_id", sessionId);
   if (!searchParams.has("pico_ext")) searchParams.set("pico_ext", "1");
-  if (!searchParams.has("pico_can")) searchParams.set("pico_can", "append,questions,stop,turns");
+  if (!searchParams.has("pico_can"))
+    searchParams.set("pico_can", "append,notices,questions,stop,turns");
   if (resume) {
     searchParams.set("resume", formatCursor(resume.cursor));
     searchParams.set("conn", resume.conn);

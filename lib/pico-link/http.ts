@@ -183,6 +183,7 @@ export async function readHistory(
   const { searchParams } = url;
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, "").replace(/\/ws$/, "")}/history`;
   if (!searchParams.has("session_id")) searchParams.set("session_id", sessionId);
+  if (!searchParams.has("pico_can")) searchParams.set("pico_can", "notices");
   for (const [name, value] of Object.entries(options)) searchParams.set(name, String(value));
   return request(
     source,

@@ -81,9 +81,10 @@ export interface ChatMessage {
   readonly id: string;
   /**
    * `text`: a reply. `thought` and `tool_calls`: content that precedes a reply, and that pages may
-   * fold. `plan`: a list of steps, which updates replace.
+   * fold. `plan`: a list of steps, which updates replace. `notice`: words of Doorward or a bridge,
+   * not of the agent.
    */
-  readonly kind: Open<"text" | "thought" | "tool_calls" | "plan">;
+  readonly kind: Open<"text" | "thought" | "tool_calls" | "plan" | "notice">;
   /** The full text so far. */
   readonly content: string;
   /** The calls of a message of the kind `tool_calls`; empty without any. */

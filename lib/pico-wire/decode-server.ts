@@ -256,6 +256,9 @@ function numberFields<K extends string>(
   return Object.fromEntries(entries) as { [P in K]: number };
 }
 
+const kinds: readonly unknown[] = ["thought", "tool_calls", "plan", "notice"];
+const isKind = (kind: unknown): kind is NonNullable<ServerMessage["kind"]> => kinds.includes(kind);
+
 function readServerMessage(payload: JsonObject, base: string | undefined): ServerMessage {
   const kind = ownValue(payload, "kind");
   const calls = ownValue(payload, "tool_calls");
@@ -268,7 +271,7 @@ function readServerMessage(payload: JsonObject, base: string | undefined): Serve
     message_id: readName(payload, "message_id", isId) ?? "",
     content: readText(payload, "content"),
     ...readRequestId(payload),
-    ...((kind === "thought" || kind === "tool_calls" || kind === "plan") && { kind }),
+    ...(isKind(kind) && { kind }),
     ...(ownValue(payload, "thought") === true && { thought: true }),
     ...(Array.isArray(calls) && { tool_calls: withoutPrototypeKeys(calls) as unknown[] }),
     ...(Array.isArray(entries) && { entries: withoutPrototypeKeys(entries) as unknown[] }),

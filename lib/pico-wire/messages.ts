@@ -100,7 +100,7 @@ export interface ServerMessage {
   /** The `id` of the client message that it answers. */
   readonly request_id?: string;
   /** Marks messages that precede a reply and that clients may fold. Absent for replies. */
-  readonly kind?: "thought" | "tool_calls" | "plan";
+  readonly kind?: "thought" | "tool_calls" | "plan" | "notice";
   /** Present together with `kind: "thought"`. */
   readonly thought?: boolean;
   /**
@@ -303,7 +303,7 @@ export interface ServerMessageFrame extends Envelope, StreamPosition {
 }
 
 /** Names of `pico_can`: additions to extension 1 that a client asks for. */
-export type Capability = "append" | "questions" | "stop" | "turns" | "waiting";
+export type Capability = "append" | "notices" | "questions" | "stop" | "turns" | "waiting";
 
 /** The message of a person, as the other clients of the session receive it. */
 export interface UserTurn {

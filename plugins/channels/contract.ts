@@ -326,7 +326,7 @@ export interface RequestTimesPart {
   /** Id of the message. */
   readonly id: string;
   /** Kind of its content. */
-  readonly kind: "text" | "thought" | "tool_calls" | "plan";
+  readonly kind: "text" | "thought" | "tool_calls" | "plan" | "notice";
   /** It was sent. */
   readonly fromMs: number;
   /** It was updated for the last time. */

@@ -1,7 +1,13 @@
 /** Reads the history of a session for the application. */
 import { codeOf } from "../../kernel/index.ts";
-import type { Conversations, Turn } from "../conversations/index.ts";
+import type { Conversations, Page, Turn } from "../conversations/index.ts";
 import type { Address, Channels } from "./contract.ts";
+
+/** Notices are the words of neither side, so the application does not get them back. */
+const withoutNotices = ({ items, ...rest }: Page<Turn>): Page<Turn> => ({
+  items: items.filter(({ kind }) => kind !== "notice"),
+  ...rest,
+});
 
 /**
  * Creates the call that reads turns. A session without a conversation has an empty page, and so has
@@ -17,7 +23,7 @@ export const createHistory =
       ...(before !== undefined && { before }),
     };
     try {
-      return await conversations!.read(found.id, options);
+      return withoutNotices(await conversations!.read(found.id, options));
     } catch (error) {
       // The conversation was deleted in the meantime.
       if (codeOf(error) === "not_found" && before === undefined) return { items: [] };

@@ -50,7 +50,7 @@ const question = z.unknown().transform((value, context): Question | undefined =>
 });
 
 const messageFields = {
-  kind: z.enum(["thought", "tool_calls", "plan"]).optional(),
+  kind: z.enum(["thought", "tool_calls", "plan", "notice"]).optional(),
   placeholder: flag,
   toolCalls: z.array(hostCall).max(1_024).optional(),
   entries: z.array(planEntry).max(100).optional(),

@@ -48,8 +48,9 @@ export interface Turn {
   readonly role: "user" | "assistant" | "tool";
   /** The latest text of the message. May be empty if the turn has attachments or results. */
   readonly content: string;
-  /** Marks content that views may fold. Absent for plain text. */
-  readonly kind?: "thought" | "tool_calls" | "plan";
+  /** Marks content that views may fold, and a `notice`, which is not the agent's. Absent for plain
+   *  text. */
+  readonly kind?: "thought" | "tool_calls" | "plan" | "notice";
   /** Absent if the turn is complete; `false` if its application ended before the final text. */
   readonly complete?: false;
   /** How the answer to a turn of the role `user` ended. Of another turn: a stop of the kernel cut

@@ -61,7 +61,7 @@ export function readCalls({
 /**
  * Names the author of a turn, as `doorward conversations show` and exported documents do: the name
  * or id of the sender, else `User` or `Assistant`, and the kind of the message. A new version of an
- * earlier message says so.
+ * earlier message says so, and a notice has no author.
  *
  * @example
  * import { turnLabel } from "doorward/plugins/conversations";
@@ -76,6 +76,7 @@ export function turnLabel({
   const author = sender?.name ?? sender?.id ?? (role === "assistant" ? "Assistant" : "User");
   if (role === "tool") return `${author}, results of tools`;
   if (replaces !== undefined) return `${author}, replaces an earlier message`;
+  if (kind === "notice") return "Notice";
   if (kind === undefined) return author;
   return `${author}, ${kind === "tool_calls" ? "tool calls" : kind}`;
 }

@@ -276,8 +276,10 @@ export interface OutboundMessage {
   /** Text for the client; in an update, the full text so far. May be empty. On `pico`, the whole
    *  message has at most 512 KiB as JSON, and a larger one is rejected as `too_large`. */
   readonly content: string;
-  /** Marks content that clients may fold: thoughts, tool calls, and plans. */
-  readonly kind?: "thought" | "tool_calls" | "plan";
+  /** Marks content that clients may fold: thoughts, tool calls, and plans. A `notice` has words of
+   *  Doorward or a bridge, not of the agent: clients that do not know notices receive none, and
+   *  `history` leaves them out. */
+  readonly kind?: "thought" | "tool_calls" | "plan" | "notice";
   /** Marks a progress message. A later update replaces it, and it is not replayed to clients that
    *  connect afterwards. */
   readonly placeholder?: boolean;

@@ -80,7 +80,7 @@ function resultOf(value: unknown): ToolResult[] {
 }
 
 const kindOf = ({ kind, thought }: Fields): Turn["kind"] =>
-  kind === "thought" || kind === "tool_calls" || kind === "plan"
+  kind === "thought" || kind === "tool_calls" || kind === "plan" || kind === "notice"
     ? kind
     : thought === true
       ? "thought"

@@ -177,6 +177,21 @@ const readFrameType = memoizeLast(({ frame }): ServerFrame["type"] => {
 export const frameTypeOf = (entry: SequencedEntry): ServerFrame["type"] =>
   entry.type ?? readFrameType(entry);
 
+const noticeMark = Buffer.from('"kind":"notice"');
+
+/** The adapter marks its entries. Another frame may have the mark as a part of its text. */
+const readNotice = memoizeLast(({ frame }): boolean => {
+  if (Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength).indexOf(noticeMark) < 0)
+    return false;
+  const { payload } = JSON.parse(Buffer.from(frame).toString()) as {
+    payload?: { readonly kind?: unknown };
+  };
+  return payload?.kind === "notice";
+});
+
+/** True if only clients that know notices receive the entry. */
+export const isNotice = (entry: SequencedEntry): boolean => entry.notice ?? readNotice(entry);
+
 /**
  * True for printable ASCII that needs no JSON escape: the text is its own JSON, with one byte per
  * character.
@@ -256,6 +271,7 @@ export class EncodedEntry implements LogEntry {
   growth: TextGrowth | undefined = undefined;
   answers: string | undefined = undefined;
   question: QuestionMark | undefined = undefined;
+  notice = false;
 
   constructor(
     type: ServerFrame["type"],

@@ -85,7 +85,7 @@ const createSchema = z.object({
     ...contentFields,
     request_id: name.optional(),
     message_id: name.optional(),
-    kind: z.enum(["thought", "tool_calls", "plan"]).optional(),
+    kind: z.enum(["thought", "tool_calls", "plan", "notice"]).optional(),
     placeholder: z.boolean().optional(),
     ...stepFields,
   }),

@@ -105,7 +105,8 @@ export class AnswerRun implements ProtocolSubscriber, FollowedRun {
 
   written(id: string, message: OutboundMessage, isFinal: boolean): void {
     const { inReplyTo, placeholder } = message;
-    if (this.end || placeholder) return;
+    // Clients of a protocol know no words but the agent's.
+    if (this.end || placeholder || message.kind === "notice") return;
     if (inReplyTo !== undefined && !this.requests.has(inReplyTo)) return;
     const known = this.find(id) ?? this.add(id, message);
     if (known.isRemoved) return;

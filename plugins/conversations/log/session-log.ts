@@ -50,6 +50,8 @@ export interface LogEntry {
   readonly answers?: string | undefined;
   /** True for the complete text of a message. */
   readonly final?: boolean | undefined;
+  /** True for a message of the kind `notice`, false for others, if the writer set it. */
+  readonly notice?: boolean | undefined;
   /** Set if the entry asks or settles a question: a store keeps an index of them. */
   readonly question?: QuestionMark | undefined;
   /** Present while the entry is delivered to its subscribers. */

@@ -17,7 +17,13 @@ import { recentlySuspended, recheckMs, unscheduled } from "../connection/livenes
 import { Outbox, type OutboxOwner } from "../connection/outbox.ts";
 import type { ConnectionInfo, Peer, Traffic } from "../connection/registry.ts";
 import { createResponseSink } from "../connection/sink.ts";
-import { encodeGrowth, frameTypeOf, memoizeLast, placeholderText } from "../frame-encoding.ts";
+import {
+  encodeGrowth,
+  frameTypeOf,
+  isNotice,
+  memoizeLast,
+  placeholderText,
+} from "../frame-encoding.ts";
 import type { Features } from "../session/features.ts";
 import { SentTexts } from "../session/sent-texts.ts";
 import type { Admission } from "../handshake/admission.ts";
@@ -195,6 +201,10 @@ export class EventStream implements Peer, OutboxOwner, ReaderListener {
   accept(_: SessionReader, entry: SequencedEntry): void {
     const type = frameTypeOf(entry);
     if (type === "answer.end" && !this.features.ends) return;
+    if (!this.features.notices && isNotice(entry)) {
+      if (entry.numbered) this.outbox.send(encodePlaceholderOnce(entry), entry);
+      return;
+    }
     this.messagesOut += 1;
     if (type === "message.user" && !this.features.turns)
       return this.outbox.send(encodePlaceholderOnce(entry), entry);

@@ -6,6 +6,7 @@ import type { Admission } from "../handshake/admission.ts";
 import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
+import { readFeatures } from "../session/features.ts";
 import { answerUsage } from "../session/channel-adapter.ts";
 import { toFailureCode } from "../session/channel-adapter.ts";
 import type { JsonResponse } from "./post-message.ts";
@@ -82,6 +83,7 @@ export function createHistoryHandler({ conversations, newId }: HistoryOptions) {
     if ("code" in request) return request;
     if (inProgress >= maxInProgress)
       return { code: "busy", message: "Too many requests for history; try again shortly." };
+    const showsNotices = readFeatures(handshakeRequest.params).notices;
     inProgress += 1;
     try {
       // The conversation may be deleted while it is read.
@@ -89,7 +91,7 @@ export function createHistoryHandler({ conversations, newId }: HistoryOptions) {
         if (codeOf(error) === "not_found") return emptyPage;
         throw error;
       });
-      const turns = items.map(toWire);
+      const turns = items.filter((turn) => showsNotices || turn.kind !== "notice").map(toWire);
       return { status: 200, body: { turns, ...(before !== undefined && { before }) } };
     } catch (error) {
       if (codeOf(error) !== "store_unavailable") throw error;

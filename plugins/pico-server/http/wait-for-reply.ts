@@ -12,7 +12,7 @@ import {
 import type { RecentEnds } from "../session/channel-adapter.ts";
 import type { Peer } from "../connection/registry.ts";
 import type { Admission } from "../handshake/admission.ts";
-import { frameTypeOf, splitNumberedFrame } from "../frame-encoding.ts";
+import { frameTypeOf, isNotice, splitNumberedFrame } from "../frame-encoding.ts";
 import type { Cursor, SequencedEntry, SessionLog, Subscriber } from "../../conversations/index.ts";
 import { unscheduled } from "../connection/liveness.ts";
 
@@ -157,7 +157,7 @@ export class ReplyWaiter implements Subscriber {
       this.collector.noteEnd(payload);
       return void (this.collector.isComplete() && this.onComplete());
     }
-    if (!entry.numbered || type === "message.user") return;
+    if (!entry.numbered || type === "message.user" || isNotice(entry)) return;
     const [head, tail] = splitNumberedFrame(frame, cursor);
     const replyFrame = JSON.parse(Buffer.from(head).toString() + tail) as ReplyFrame;
     this.received.push({ frame: replyFrame, cursor });

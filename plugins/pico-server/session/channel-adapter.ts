@@ -385,6 +385,7 @@ export class PicoChannelAdapter implements ChannelAdapter {
     assertSize(text);
     const entry = new EncodedEntry(type, text, numbered || question !== undefined, id, final);
     // The text of a question never grows, and answers no message.
+    entry.notice = kind === "notice";
     if (question) entry.question = toMark(question);
     else {
       entry.answers = final && kind === undefined ? request : undefined;

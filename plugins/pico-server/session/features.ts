@@ -7,6 +7,8 @@ export interface Features {
   readonly names: readonly Capability[] | undefined;
   /** The client receives the text that a message has grown by instead of the whole text. */
   readonly append: boolean;
+  /** The client receives words of Doorward or a bridge, which are not the agent's. */
+  readonly notices: boolean;
   /** The client may answer questions. */
   readonly questions: boolean;
   /** The client may stop messages. */
@@ -19,13 +21,14 @@ export interface Features {
   readonly ends: boolean;
 }
 
-const known: readonly Capability[] = ["append", "questions", "stop", "turns", "waiting"];
+const known: readonly Capability[] = ["append", "notices", "questions", "stop", "turns", "waiting"];
 /** Longest list that is read, in characters. */
 const maxListLength = 256;
 
 const createFeatures = (names: readonly Capability[] | undefined): Features => ({
   names,
   append: names?.includes("append") ?? false,
+  notices: names?.includes("notices") ?? false,
   questions: names?.includes("questions") ?? false,
   stop: names?.includes("stop") ?? false,
   turns: names?.some((name) => name === "turns" || name === "waiting") ?? false,

@@ -5,6 +5,7 @@ import {
   encodePlaceholder,
   frameBytes,
   frameTypeOf,
+  isNotice,
   frameText,
   frameWithPosition,
   memoizeLast,
@@ -367,6 +368,7 @@ export class Subscriptions implements ReaderListener {
     const type = frameTypeOf(entry);
     if (type === "message.user") return this.acceptTurn(reader, entry);
     if (type === "answer.end" && !this.owner.features.ends) return;
+    if (!this.owner.features.notices && isNotice(entry)) return this.skip(reader, entry);
     const isResumer = reader === this.resumer;
     if (!isResumer && this.readers && this.readers.length > 1) this.touch(reader.session);
     const hasPosition = isResumer && entry.numbered;
@@ -398,6 +400,13 @@ export class Subscriptions implements ReaderListener {
     const entry = this.ownTurns?.settle(session, id);
     if (!entry) return this.ownTurns?.expectLate(session, id);
     this.releaseTurns(entry.cursor.seq);
+    this.owner.send(placeholderOnce(entry), entry);
+  }
+
+  /** The client receives the number of the frame only, or nothing if it knows no numbers. */
+  private skip(reader: SessionReader, entry: SequencedEntry): void {
+    if (reader !== this.resumer || !entry.numbered) return;
+    this.releaseTurns();
     this.owner.send(placeholderOnce(entry), entry);
   }
 

@@ -123,7 +123,7 @@ describe("connect", () => {
     expect(Object.fromEntries(new URL(url!, peer.url).searchParams)).toEqual({
       session_id: "mine",
       pico_ext: "1",
-      pico_can: "append,questions,stop,turns",
+      pico_can: "append,notices,questions,stop,turns",
     });
   });
 
@@ -259,7 +259,7 @@ describe("connect", () => {
     expect(Object.fromEntries(searchParams)).toEqual({
       session_id: "s",
       pico_ext: "1",
-      pico_can: "append,questions,stop,turns",
+      pico_can: "append,notices,questions,stop,turns",
       resume: "e:1",
       conn: "c1",
     });
@@ -273,7 +273,7 @@ describe("connect", () => {
     });
     await talking.client.send("hello").accepted;
     expect(peer.handshakes[0]!.url).toBe(
-      "/pico?session_id=theirs&token=q&pico_ext=1&pico_can=append%2Cquestions%2Cstop%2Cturns",
+      "/pico?session_id=theirs&token=q&pico_ext=1&pico_can=append%2Cnotices%2Cquestions%2Cstop%2Cturns",
     );
     expect(peer.handshakes[0]!.headers.authorization).toBeUndefined();
   });

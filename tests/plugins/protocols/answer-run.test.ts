@@ -52,6 +52,20 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe("AnswerRun", () => {
+  test("leaves out notices, which are not the words of the agent", () => {
+    const run = new AnswerRun("1", () => undefined);
+    const reader = new Collector();
+    run.attach(reader);
+    const about = { inReplyTo: "1" };
+    run.written("n", { ...about, kind: "notice", content: "started again" }, false);
+    run.written("n", { ...about, kind: "notice", content: "started again, twice" }, true);
+    run.written("t", { ...about, content: "hello" }, true);
+    run.ended("1", completed);
+    run.accepted();
+    expect([...reader.texts.values()]).toEqual(["hello"]);
+    expect(reader.ends).toBe(1);
+  });
+
   test("gives each reader the final text of every message, once", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {

@@ -82,8 +82,11 @@ function PlainRow({ row }: { readonly row: Row }): JSX.Element {
   );
 }
 
+/** The words of the application: notices are left out. */
 const textsOf = ({ segments }: Answer): readonly string[] =>
-  segments.flatMap((segment) => (segment.kind === "text" ? [segment.message.content] : []));
+  segments.flatMap((segment) =>
+    segment.kind === "text" && segment.message.kind !== "notice" ? [segment.message.content] : [],
+  );
 
 /** The exact time, with the distance as its tooltip. */
 function Time({ at }: { readonly at: number }): JSX.Element {
@@ -216,7 +219,7 @@ function AnswerView({ answer, isLast, context }: AnswerProps): JSX.Element {
   const { name } = store;
   const isWorking = state === "working";
   const last = segments.at(-1);
-  const isText = last?.kind === "text" && !last.message.asked;
+  const isText = last?.kind === "text" && last.message.kind !== "notice" && !last.message.asked;
   const isWriting = isWorking && isText && !last.message.isFinal;
   const isPaused = isWorking && pause.value !== undefined;
   const hasCard = segments.some((one) => one.kind === "text" && one.message.asked);
@@ -242,6 +245,11 @@ function AnswerView({ answer, isLast, context }: AnswerProps): JSX.Element {
             steps={segment.steps}
             isRunning={isWorking && segment === last}
           />
+        ) : segment.message.kind === "notice" ? (
+          <p key={segment.key} class="notice">
+            <Icon name="info" />
+            <span>{segment.message.content}</span>
+          </p>
         ) : segment.message.asked ? (
           <Question key={segment.key} {...{ answer, context }} message={segment.message} />
         ) : (

@@ -8,7 +8,7 @@ export interface Step {
   readonly ms?: number;
 }
 
-/** Steps in a row, or one text or plan. */
+/** Steps in a row, or one text, plan or notice. */
 type Segment =
   | { readonly kind: "steps"; readonly key: string; readonly steps: readonly Step[] }
   | { readonly kind: "text"; readonly key: string; readonly message: AppMessage };
@@ -60,6 +60,8 @@ function collect({ messages, runs }: Thread): (Draft | Exclude<Row, Answer>)[] {
   for (const message of messages) {
     if (message.kind === "note") rows.push(message);
     else if (message.kind === "user") rows.push(message, draftOf(message.requestId));
+    else if (message.kind === "notice" && message.requestId === undefined)
+      rows.push({ ...message, kind: "note" });
     else if (message.requestId !== undefined) draftOf(message.requestId).parts.push(message);
     else {
       const last = rows.at(-1);
@@ -99,7 +101,7 @@ function toSegments(draft: Draft, run: Run | undefined): Segment[] {
   let steps: Step[] | undefined;
   for (const [at, message] of parts.entries()) {
     const { kind, key } = message;
-    if (kind === "text" || kind === "plan") {
+    if (kind === "text" || kind === "plan" || kind === "notice") {
       steps = undefined;
       segments.push({ kind: "text", key, message });
       continue;

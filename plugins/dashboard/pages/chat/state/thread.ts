@@ -62,7 +62,7 @@ export type AskedQuestion = QuestionView["question"] & {
 
 /** A message of the application. */
 export interface AppMessage extends Common {
-  readonly kind: "text" | "thought" | "tools" | "plan";
+  readonly kind: "text" | "thought" | "tools" | "plan" | "notice";
   readonly requestId?: string;
   readonly isFinal: boolean;
   /** Unix milliseconds of the final text, if the message has grown on this page. */

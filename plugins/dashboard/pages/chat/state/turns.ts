@@ -16,7 +16,7 @@ import {
 } from "./thread.ts";
 
 export function kindOf(kind: ServerMessage["kind"]): AppMessage["kind"] {
-  if (kind === "thought" || kind === "plan") return kind;
+  if (kind === "thought" || kind === "plan" || kind === "notice") return kind;
   return kind === "tool_calls" ? "tools" : "text";
 }
 

@@ -55,6 +55,34 @@ describe("showRun", () => {
   });
 });
 
+describe("a notice", () => {
+  test("belongs to its answer, and is a note without one", () => {
+    const notice = { kind: "notice", content: "The agent has started again" };
+    const sent = send(emptyThread, "m1");
+    const thread = apply(
+      sent,
+      text("n", "", { ...notice, request_id: "m1" }),
+      text("a", "hello", { request_id: "m1" }),
+      text("alone", "", notice),
+    );
+    const rows = createGrouper()(thread);
+    expect(rows.map(({ kind }) => kind)).toEqual(["user", "answer", "note"]);
+    const [answer] = answers(thread);
+    expect(answer).toMatchObject({
+      segments: [{ message: { kind: "notice" } }, { message: { kind: "text" } }],
+    });
+    const stored: Turn[] = [
+      { id: "u", requestId: "m1", seq: 1, role: "user", content: "hi", at: 1_000 },
+      {
+        ...{ id: "n", inReplyTo: "m1", seq: 2, role: "assistant", at: 1_010 },
+        ...{ kind: "notice", content: notice.content },
+      },
+    ];
+    const [again] = answers(addTurns(emptyThread, stored, true));
+    expect(again!.segments).toMatchObject([{ message: { kind: "notice" } }]);
+  });
+});
+
 describe("receive", () => {
   test("replaces a growing message and keeps its place and time", () => {
     const thread = apply(
