@@ -6,6 +6,13 @@ interface Timers {
   after(ms: number, run: () => void): () => void;
 }
 
+/** A clock with timers. */
+interface RunningClock {
+  monotonic(): number;
+  setTimeout(run: () => void, ms: number): unknown;
+  clearTimeout(id: unknown): void;
+}
+
 const sliceMs = 1_000;
 /** A timer that is later proves that the process was suspended or busy: it has read nothing. */
 const maxLateMs = 500;
@@ -35,3 +42,13 @@ export function createRunningTimer({ clock, after }: Timers): Timers["after"] {
     return () => cancel();
   };
 }
+
+/** As {@link createRunningTimer}, with the timers of a clock. */
+export const runningTimerOf = (clock: RunningClock): Timers["after"] =>
+  createRunningTimer({
+    clock,
+    after: (ms, run) => {
+      const id = clock.setTimeout(run, ms);
+      return () => clock.clearTimeout(id);
+    },
+  });

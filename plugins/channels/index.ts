@@ -1,6 +1,7 @@
 /** The channels plugin: connects channels with the one application of a kernel. */
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import { defined } from "../../lib/util.ts";
+import { createRunningTimer } from "../../lib/running-time.ts";
 import type { Conversations, StoredEnd } from "../conversations/index.ts";
 import type { MediaFiles } from "../media/index.ts";
 import { channelsErrors } from "./errors.ts";
@@ -244,8 +245,7 @@ function createSending(
     updates: ({ channel }) => adapters.get(channel)?.update !== undefined,
     isAsking: (to) => sessions.find(to)?.isAsking() === true,
     resumeMs: ({ channel }) => adapters.get(channel)?.resumeMs ?? 0,
-    clock,
-    after,
+    ...{ clock, after, afterRunning: createRunningTimer({ clock, after }) },
   };
   const streams = new ReplyStreams(streamOptions, sessions);
   return { outbound, streams, receipts, deletions };
@@ -305,7 +305,8 @@ function createInbound(
   const { sessions, adapters, counts, titles, outbound, openReplies, history } = parts;
   const { streams, deletions } = parts;
   return new Inbound({
-    ...{ clock, log, after, history, deletions, sessions },
+    ...{ clock, log, afterRunning: createRunningTimer({ clock, after }) },
+    ...{ history, deletions, sessions },
     questions: parts.questions.questions,
     send: (to, message) => (isOpen(message) ? openReplies : outbound).send(to, message),
     update: (to, id, message) => openReplies.update(to, id, message),

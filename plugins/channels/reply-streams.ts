@@ -35,6 +35,8 @@ interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
   readonly resumeMs: (to: Address) => number;
   readonly clock: Clock;
   readonly after: (ms: number, run: () => void) => Release;
+  /** As `after`; counts only the time in which the process runs. */
+  readonly afterRunning: (ms: number, run: () => void) => Release;
   /** Hands out the end of a stream that answers no message. */
   readonly ended: (to: Address, end: () => Promise<Receipt>) => Promise<Receipt>;
   /** A call has failed that returns no promise. */
@@ -209,7 +211,7 @@ class ReplyWriter implements StreamWriter {
     if (options.isAsking(this.to)) return;
     const abort = (): void => this.abort(channelsErrors.no_client());
     if (aloneMs === 0) abort();
-    else this.cancelAloneTimer = options.after(aloneMs, abort);
+    else this.cancelAloneTimer = options.afterRunning(aloneMs, abort);
   }
 
   returned(): void {

@@ -28,7 +28,8 @@ export interface ActiveApplication {
 export interface RunOptions {
   readonly clock: Clock;
   readonly log: Log;
-  readonly after: (ms: number, run: () => void) => Release;
+  /** Counts only the time in which the process runs. */
+  readonly afterRunning: (ms: number, run: () => void) => Release;
   readonly send: Channels["send"];
   readonly update: Channels["update"];
   readonly openReplies: Pick<OpenReplies, "cut" | "forget">;

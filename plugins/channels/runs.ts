@@ -239,7 +239,7 @@ export class Run implements MessageCalls {
     for (const stream of this.streams ?? []) stream.abort(reason);
     if (this.isOver) return;
     const graceMs = this.application?.stopGraceMs ?? 0;
-    this.graceTimer = this.options.after(graceMs, () => this.giveUp(graceMs));
+    this.graceTimer = this.options.afterRunning(graceMs, () => this.giveUp(graceMs));
   }
 
   /**

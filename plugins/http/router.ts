@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { nextTick } from "node:process";
 import type { Duplex } from "node:stream";
 import type { Clock, Log } from "../../kernel/index.ts";
+import { runningTimerOf } from "../../lib/running-time.ts";
 import { httpErrors } from "./errors.ts";
 import type { ClientFault } from "./log-limiter.ts";
 import { closeWithConnection } from "./connection-limits.ts";
@@ -225,14 +226,13 @@ export class Router {
       note({ reason: "aborted_request", address, text, level: "info" });
     };
     request.once("aborted", onAborted);
-    const timer = clock.setTimeout(() => {
+    const stopTimer = runningTimerOf(clock)(seconds * 1_000, () => {
       if (request.complete) return;
       request.off("aborted", onAborted);
       const text = "the body of a request took too long to arrive";
       note({ reason: "request_timeout", address, text, level: "info" });
       abortRequest(request, response, errorResponses.timeout);
-    }, seconds * 1_000);
-    const stopTimer = (): void => clock.clearTimeout(timer);
+    });
     // Not the events of the response: body bytes may still arrive after it.
     request.once("end", stopTimer).once("close", stopTimer);
   }

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { pipeline } from "node:stream/promises";
 import type { Clock } from "../../kernel/index.ts";
+import { runningTimerOf } from "../../lib/running-time.ts";
 import type { ArrivedContent } from "./contract.ts";
 import { mediaErrors } from "./errors.ts";
 
@@ -22,7 +23,7 @@ export async function runCheck(
     stdio: ["pipe", "ignore", "ignore"],
     env: { PATH: searchPath },
   });
-  const timer = clock.setTimeout(() => child.kill("SIGKILL"), timeoutMs);
+  const stopTimer = runningTimerOf(clock)(timeoutMs, () => child.kill("SIGKILL"));
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once("error", reject).once("close", resolve);
   });
@@ -37,6 +38,6 @@ export async function runCheck(
     const isSystem = (error as NodeJS.ErrnoException).syscall !== undefined;
     throw isSystem ? mediaErrors.media_unavailable({ cause: error }) : error;
   } finally {
-    clock.clearTimeout(timer);
+    stopTimer();
   }
 }

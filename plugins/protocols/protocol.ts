@@ -1,6 +1,7 @@
 // Starts a plugin that serves a protocol: token, runs, routes, and the ends of its answers.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock, Log, Scope } from "../../kernel/index.ts";
+import { createRunningTimer } from "../../lib/running-time.ts";
 import type { Channels, ChannelsEvents } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
 import type { Keys } from "../keys/index.ts";
@@ -132,7 +133,7 @@ export async function startProtocol<C extends CommonConfig>(
     channel,
     channels,
     clock,
-    after: scope.after,
+    after: createRunningTimer({ clock, after: scope.after }),
     log,
     calls,
     answerMs: () => config().answer_s * 1_000,

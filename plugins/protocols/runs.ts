@@ -29,6 +29,7 @@ interface RunsOptions {
   readonly channel: PicoProtocol;
   readonly channels: Pick<Channels, "history" | "deliverAnswers">;
   readonly clock: Clock;
+  /** Counts only the time in which the process runs. */
   readonly after: (ms: number, run: () => void) => Release;
   readonly log: Log;
   /** Names the tool calls that leave. */
