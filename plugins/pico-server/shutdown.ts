@@ -45,7 +45,9 @@ interface ShutdownPlan {
   /** Idle clients are closed over this time. */
   readonly windowMs: number;
   /** After this time, busy clients are closed too. The answers were cut shortly before. */
-  readonly limitMs: number;
+  limitMs: number;
+  /** Busy clients wait no longer for answers that a busy process cuts late. */
+  readonly maxLimitMs: number;
   /** Clients that may reconnect per millisecond. */
   readonly perMs: number;
 }
@@ -68,19 +70,26 @@ export function createShutdown({
     const { answerMs, graceMs } = stopTimes(stopMs);
     const perMs = reconnect_rate / 1_000;
     const windowMs = Math.min(answerMs, peers.length / perMs);
-    return { peers, limitMs: answerMs + graceMs + cutMs, perMs, windowMs };
+    const limitMs = answerMs + graceMs + cutMs;
+    return { peers, limitMs, maxLimitMs: Math.max(limitMs, stopMs - graceMs), perMs, windowMs };
   }
 
   /** Milliseconds from now until the client with this number may reconnect. */
   const reconnectInMs = ({ windowMs, perMs }: ShutdownPlan, number: number): number =>
     Math.max(minRestartMs, windowMs + minRestartMs + number / perMs - elapsed());
 
+  /** The last frames follow the end of the answers, which have timers of their own. */
+  function isOver(current: ShutdownPlan): boolean {
+    if (isBusy()) current.limitMs = Math.max(current.limitMs, elapsed() + cutMs);
+    return elapsed() >= Math.min(current.limitMs, current.maxLimitMs);
+  }
+
   /** Closes the idle clients whose turn has come. Returns the numbers of the remaining ones. */
   function closeNext(current: ShutdownPlan, waiting: readonly number[], upTo: number): number[] {
-    const isOver = elapsed() >= current.limitMs;
+    const isLast = isOver(current);
     return waiting.filter((number) => {
       const peer = current.peers[number]!;
-      if (!isOver && (number >= upTo || peer.isBusy())) return true;
+      if (!isLast && (number >= upTo || peer.isBusy())) return true;
       peer.close("going_away", reconnectInMs(current, number));
       return false;
     });
@@ -97,7 +106,7 @@ export function createShutdown({
       startedAt = performance.now();
       rejectedCount = 0;
       const current = (plan = makePlan(stopMs));
-      const { peers, windowMs, limitMs } = current;
+      const { peers, windowMs } = current;
       if (peers.length > 0)
         log.info({ connections: peers.length, seconds: windowMs / 1_000 }, "Closing clients");
       let waiting = peers.map((_, number) => number);
@@ -105,7 +114,7 @@ export function createShutdown({
         const share = windowMs < drainStepMs ? 1 : elapsed() / windowMs;
         waiting = closeNext(current, waiting, Math.ceil(share * peers.length));
         const isDone = waiting.length === 0 && !isBusy();
-        if (isDone || elapsed() >= limitMs) break;
+        if (isDone || isOver(current)) break;
         await new Promise((resolve) => setTimeout(resolve, drainStepMs));
       }
       connections.close("going_away"); // clients that connected during the first closes

@@ -29,11 +29,6 @@ const each = (take) => require("node:readline").createInterface({ input: process
   .on("line", (line) => take(JSON.parse(line)));
 `;
 
-/** Lets a process run for this long: one step of a stopped clock would be a suspension. */
-export function runFor(clock: StoppedClock, ms: number): void {
-  for (let left = ms; left > 0; left -= 1_000) clock.increment(Math.min(1_000, left));
-}
-
 /** Starts a program in its own process with the channels service and a sample channel. */
 export async function startProgram(
   script: string,

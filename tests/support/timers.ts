@@ -9,6 +9,11 @@ export interface Timers {
   pass(ms: number): Promise<void>;
 }
 
+/** Lets a process run for this long: one step of a stopped clock would be a suspension. */
+export function runFor(clock: Pick<StoppedClock, "increment">, ms: number): void {
+  for (let left = ms; left > 0; left -= 1_000) clock.increment(Math.min(1_000, left));
+}
+
 export const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 export function createTimers(): Timers {

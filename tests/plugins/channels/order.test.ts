@@ -5,6 +5,7 @@ import { withKernel } from "../../../kernel/testing.ts";
 import { application, channels, type ApplicationOptions } from "../../../plugins/channels/index.ts";
 import { startProgram } from "../../support/program-harness.ts";
 import { createSampleChannel, gate } from "../../support/sample-channel.ts";
+import { runFor } from "../../support/timers.ts";
 
 const turn = (): Promise<void> => new Promise(setImmediate);
 
@@ -67,7 +68,7 @@ describe("ApplicationOptions.order", () => {
       await waiting[0];
       await channel.inlet().stop("s", "b");
       expect(begun).toEqual(["a", "b"]);
-      clock.increment(5_001);
+      runFor(clock, 5_001);
       await waiting[1];
       expect(begun).toEqual(["a", "b", "c"]);
     });

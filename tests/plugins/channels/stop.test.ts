@@ -12,6 +12,7 @@ import {
   type StopStatus,
 } from "../../../plugins/channels/index.ts";
 import { gate, createSampleChannel, type SampleChannel } from "../../support/sample-channel.ts";
+import { runFor } from "../../support/timers.ts";
 
 interface Ended {
   readonly id: string;
@@ -230,9 +231,9 @@ describe("Run", () => {
         const second = channel.inlet().deliver(channel.message({ id: "b" }));
         expect(await stop(channel, "a")).toEqual([["a", "stopping"]]);
         await expect(first).rejects.toMatchObject({ code: "stopped" });
-        clock.increment(1_999);
+        runFor(clock, 1_999);
         expect(seen).toEqual(["a"]);
-        clock.increment(1);
+        runFor(clock, 1);
         await second;
         expect(seen).toEqual(["a", "b"]);
         expect(ended.map(({ id, end }) => [id, end.outcome])).toEqual([

@@ -23,6 +23,7 @@ import {
   type Sent,
   type SampleChannel,
 } from "../../support/sample-channel.ts";
+import { runFor, settled } from "../../support/timers.ts";
 
 const to = { channel: "sample", session: "s" };
 
@@ -321,12 +322,17 @@ describe("ReplyStream without a connected client", () => {
       channel,
       async ({ answer, clock }) => {
         channel.inlet().sessionIdle("s");
-        clock.increment(waitMs - 1);
+        runFor(clock, waitMs - 1);
         channel.inlet().sessionActive("s");
-        clock.increment(waitMs);
+        runFor(clock, waitMs);
+        await settled();
         expect(answer.signal.aborted).toBe(false);
         channel.inlet().sessionIdle("s");
-        clock.increment(waitMs);
+        clock.increment(600_000); // a suspension
+        await settled();
+        expect(answer.signal.aborted).toBe(false);
+        runFor(clock, waitMs);
+        await settled();
         expect(answer.signal.reason).toMatchObject({ code: "no_client" });
       },
       { cancelWhenAlone },

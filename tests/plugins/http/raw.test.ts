@@ -6,6 +6,7 @@ import { withKernel } from "../../../kernel/testing.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { get, heldWrites, portOf, raw } from "../../support/http-client.ts";
 import { expectRejection, expectSafe, read, withServer } from "./raw-requests.ts";
+import { runFor } from "../../support/timers.ts";
 
 const post = "POST /fine HTTP/1.1\r\nHost: a\r\n";
 const upgrade = "HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
@@ -93,13 +94,12 @@ describe("request body timeout", () => {
       const second = next();
       const long = raw(port, slow.replace("/fine", "/long"));
       await second;
-      clock.increment(29_999);
-      clock.increment(1);
+      runFor(clock, 30_000);
       expectRejection(await short, 408);
       expect(await Promise.race([long, get(port, "/nowhere").then(() => "still open")])).toBe(
         "still open",
       );
-      clock.increment(270_000);
+      runFor(clock, 270_000);
       expectRejection(await long, 408);
     }));
 
@@ -113,7 +113,7 @@ describe("request body timeout", () => {
       });
       const answer = raw(portOf(services.http), slow);
       await promise;
-      clock.increment(30_000);
+      runFor(clock, 30_000);
       const { status, body } = await answer;
       expect([status, body.match(/HTTP/g)]).toEqual([200, null]);
     }));
@@ -125,7 +125,7 @@ describe("request body timeout", () => {
       socket.write(slow);
       expect(await read(socket, (text) => text.endsWith("early"))).toContain("200 OK");
       const closed = once(socket, "close");
-      clock.increment(30_000);
+      runFor(clock, 30_000);
       await closed;
     }));
 
@@ -143,7 +143,7 @@ describe("request body timeout", () => {
       const socket = connect(portOf(services.http), "127.0.0.1");
       socket.write(`${slow}${"x".repeat(8)}`);
       await promise;
-      clock.increment(400_000);
+      runFor(clock, 400_000);
       expect(await read(socket, (text) => text.includes("begun"))).toContain("200 OK");
       socket.destroy();
     }));

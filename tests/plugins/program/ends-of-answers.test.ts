@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { conversationsErrors } from "../../../plugins/conversations/index.ts";
 import { picoErrors } from "../../../plugins/pico-server/errors.ts";
-import { runFor, startProgram, waitFor, type SeenMessage } from "../../support/program-harness.ts";
+import { startProgram, waitFor, type SeenMessage } from "../../support/program-harness.ts";
+import { runFor } from "../../support/timers.ts";
 
 const parts = `say({ type: "ready", payload: { can: ["stop", "parts"] } });`;
 /** Writes the lines of the message; `$` in them is its id. */

@@ -1,7 +1,8 @@
 // Tests the lines with which a program asks questions.
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
-import { runFor, startProgram, waitFor } from "../../support/program-harness.ts";
+import { startProgram, waitFor } from "../../support/program-harness.ts";
+import { runFor } from "../../support/timers.ts";
 
 /** Asks about each message, and replies with the line that tells the outcome. */
 const asker = (payload: object) => `

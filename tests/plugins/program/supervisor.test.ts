@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { createHangDetector } from "../../../lib/child-process/index.ts";
-import { runFor, startProgram, waitFor } from "../../support/program-harness.ts";
+import { startProgram, waitFor } from "../../support/program-harness.ts";
+import { runFor } from "../../support/timers.ts";
 
 /** Replies to every message, and blocks its only thread after the message "hang". */
 const hanging = `each((m) => {
