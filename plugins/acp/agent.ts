@@ -9,6 +9,7 @@ import {
   type InitializeResult,
 } from "../../lib/acp-wire/index.ts";
 import { OutputLog, Supervisor } from "../../lib/child-process/index.ts";
+import { createRunningTimer } from "../../lib/running-time.ts";
 import { acpErrors } from "./errors.ts";
 import { problems, refusal, wordsOf } from "./problems.ts";
 import type { AcpShape, AgentProblem } from "./service.ts";
@@ -191,7 +192,8 @@ export class Agent {
     };
     const start: Start = { connection, ready, reject, fail, isReady: false, wroteText: false };
     this.current = start;
-    const cancel = scope.after(initializeMs, () => fail(problems.silent(this.name(), 60)));
+    const afterRunning = createRunningTimer(scope);
+    const cancel = afterRunning(initializeMs, () => fail(problems.silent(this.name(), 60)));
     void this.initialize(start, resolve, cancel);
     for (const wake of this.waiting.splice(0)) wake(start);
     this.options.changed();

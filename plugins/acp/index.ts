@@ -13,6 +13,7 @@ import {
   rpcCodes,
 } from "../../lib/acp-wire/index.ts";
 import { BoundedMap, keyOf } from "../../lib/util.ts";
+import { createRunningTimer } from "../../lib/running-time.ts";
 import type { Address, Message } from "../channels/index.ts";
 import type { ProgramStatus } from "../program/index.ts";
 import { Agent } from "./agent.ts";
@@ -330,7 +331,7 @@ class AcpApplication {
       turn.cancel();
       const { stopGraceS = 10 } = this.options;
       return new Promise<undefined>((resolve) => {
-        this.scope.after(stopGraceS * 1_000, () => resolve(undefined));
+        createRunningTimer(this.scope)(stopGraceS * 1_000, () => resolve(undefined));
       });
     });
     const result = await Promise.race([answer, timedOut]);

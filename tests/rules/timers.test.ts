@@ -8,6 +8,8 @@ const timer =
 
 /** The limit of some work. It counts the time in which the process runs, after all that arrived. */
 const byRunningTime = [
+  "plugins/acp/agent.ts", // an agent that does not begin
+  "plugins/acp/index.ts", // an agent that ignores a stop
   "plugins/channels/index.ts", // answers without a client, and the grace of a stopped one
   "plugins/channels/reply-streams.ts",
   "plugins/channels/runs.ts",
@@ -44,6 +46,7 @@ const memory = ["plugins/conversations/log/memory-session-log.ts"];
 
 /** Tries again, collects, or draws: it may run at any time. */
 const pace = [
+  "plugins/acp/turn.ts",
   "plugins/channels/durable-answers.ts",
   "plugins/channels/edit-throttle.ts",
   "plugins/channels/ownership-queue.ts",
@@ -79,6 +82,9 @@ const waits = [
 
 /** Whether a peer is there, or closes in time. Clients connect again, and nothing is lost. */
 const connections = [
+  "plugins/dashboard/server/probe/grants.ts",
+  "plugins/dashboard/server/probe/routes.ts",
+  "plugins/dashboard/server/probe/socket.ts",
   "plugins/channels/answer-stop.ts", // `stop-times.test.ts`: a stop ends whatever happens
   "plugins/dashboard/server/control/socket.ts",
   "plugins/http/kit.ts",
@@ -115,6 +121,10 @@ describe("Timers of plugins", () => {
           .map((line) => `${path} ${line.trim()}`),
       );
     expect(plain).toEqual([
+      // Sends collected text, counts lines, and tells a sender that others are first.
+      "plugins/acp/agent.ts this.options.scope.after(textMs, () => {",
+      "plugins/acp/index.ts this.scope.after(eventIntervalMs, () => {",
+      "plugins/acp/index.ts const cancel = this.scope.after(blockedMs, () => {",
       // Registers a host late, sends the next text of a stream, and sends a count of lines.
       "plugins/channels/index.ts after(applicationWaitMs, () => {",
       "plugins/channels/reply-streams.ts this.cancelTimer = after(wait, () => {",

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isAlive as isThere } from "../../lib/files/lock.ts";
 import { createKernel, type AnyPlugin, type Clock } from "../../kernel/index.ts";
-import { createCapturedLog, type StoppedClock } from "../../kernel/testing.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
 import {
   channels,
   type AnswerEnd,
