@@ -41,7 +41,7 @@ const sweeps = [
   "plugins/redis/ownership.ts",
 ];
 
-/** What memory alone has, and no process can promise. */
+/** Data that only memory has: `guarantees.md` promises none of it. */
 const memory = ["plugins/conversations/log/memory-session-log.ts"];
 
 /** Tries again, collects, or draws: it may run at any time. */
