@@ -12,17 +12,17 @@ import {
   RpcError,
   rpcCodes,
 } from "../../lib/acp-wire/index.ts";
-import { BoundedMap, keyOf } from "../../lib/util.ts";
 import { createRunningTimer } from "../../lib/running-time.ts";
-import type { Address, Message } from "../channels/index.ts";
+import type { Message } from "../channels/index.ts";
 import type { ProgramStatus } from "../program/index.ts";
 import { Agent } from "./agent.ts";
 import { askForm, askPermission, type AskContext } from "./asks.ts";
 import { acpErrors } from "./errors.ts";
 import { Backlog } from "./flow.ts";
+import { createSessionIds } from "./ids.ts";
 import { toPrompt } from "./prompt.ts";
 import type { AcpShape, AgentProgramStatus, AgentStatus } from "./service.ts";
-import { AgentSessions, blockedMs, type OpenedSession, type SessionIds } from "./sessions.ts";
+import { AgentSessions, blockedMs, type OpenedSession } from "./sessions.ts";
 import { wordsOf } from "./problems.ts";
 import { Turn } from "./turn.ts";
 
@@ -70,7 +70,6 @@ export interface AcpOptions {
 
 /** Minimum time between two events about the agent. */
 const eventIntervalMs = 1_000;
-const maxRememberedSessions = 4_096;
 
 /**
  * Creates the plugin that runs an agent of the Agent Client Protocol as the application. The agent
@@ -99,7 +98,7 @@ export function acp(options: AcpOptions): Plugin<AcpShape> {
     name: "acp",
     api: 1,
     needs: { channels: true },
-    uses: { media: true },
+    uses: { media: true, records: true },
 
     start(scope) {
       const application = new AcpApplication(scope, options);
@@ -113,17 +112,6 @@ export function acp(options: AcpOptions): Plugin<AcpShape> {
         agent: { status: () => application.status() },
       };
     },
-  };
-}
-
-/** Remembers the sessions of the agent for as long as this process runs. */
-function createMemoryIds(): SessionIds {
-  const known = new BoundedMap<string, string>(maxRememberedSessions);
-  const key = ({ channel, session }: Address): string => keyOf(channel, session);
-  return {
-    get: async (address) => known.get(key(address)),
-    set: async (address, id) => void known.renew(key(address), id),
-    remove: async (address) => void known.delete(key(address)),
   };
 }
 
@@ -167,7 +155,7 @@ class AcpApplication {
       ended: () => this.sessions.clear(),
     });
     const { agent, name } = this;
-    const ids = createMemoryIds();
+    const ids = createSessionIds(scope.uses.records, { command: name, cwd });
     this.sessions = new AgentSessions({ agent, name, cwd, mode, ids, log: scope.log });
     this.backlog = new Backlog((isPaused) => agent.pause(isPaused));
   }

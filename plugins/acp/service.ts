@@ -1,6 +1,7 @@
 // The service of the acp plugin, its status and its event.
 import type { Channels, ChannelsEvents } from "../channels/index.ts";
 import type { MediaFiles } from "../media/index.ts";
+import type { OpenRecords } from "../records/index.ts";
 import type { Program, ProgramState, ProgramStatus } from "../program/index.ts";
 
 /** Why the agent cannot answer, or answers with less care than expected. */
@@ -81,8 +82,8 @@ export type AcpShape = {
   listens: Pick<ChannelsEvents, "channels:session-cleared">;
   /** The channels service, whose messages the agent receives. */
   needs: { channels: Channels };
-  /** Files of messages, which the agent reads. */
-  uses: { media: MediaFiles };
+  /** Files of messages, which the agent reads; remembers the sessions of the agent. */
+  uses: { media: MediaFiles; records: OpenRecords };
   /** The status of process and agent, and the mark of the one application of a kernel. */
   offers: { program: Program; agent: Agent; application: string };
 };

@@ -14,6 +14,7 @@ import { BoundedMap, keyOf } from "../../lib/util.ts";
 import type { Address } from "../channels/index.ts";
 import type { Agent, ReadyAgent } from "./agent.ts";
 import { acpErrors } from "./errors.ts";
+import type { SessionIds } from "./ids.ts";
 import { modesIn, modesInOptions, wantedMode, type SessionModes } from "./modes.ts";
 import { problems, refusal, wordsOf } from "./problems.ts";
 import type { AgentCommand } from "./service.ts";
@@ -24,13 +25,6 @@ const maxSessions = 4_096;
 const maxCommands = 200;
 /** While a person is asked elsewhere, a session that takes longer is said to be blocked. */
 export const blockedMs = 10_000;
-
-/** Keeps which session of the agent a conversation has. */
-export interface SessionIds {
-  get(address: Address): Promise<string | undefined>;
-  set(address: Address, id: string): Promise<void>;
-  remove(address: Address): Promise<void>;
-}
 
 /** A session of the running agent. */
 export interface AgentSession {

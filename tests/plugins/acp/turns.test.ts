@@ -1,4 +1,8 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { records } from "../../../plugins/records/index.ts";
 import { startAgent, step } from "../../support/acp-harness.ts";
 
 const edit = {
@@ -214,5 +218,34 @@ describe("the session of a conversation", () => {
     await agent.run("one");
     expect(agent.got().join("\n")).toContain('"configId":"m","value":"plan"');
     expect(agent.status().mode?.id).toBe("plan");
+  });
+});
+
+describe("the session of an agent in the records", () => {
+  test("continues after a restart of Doorward", async () => {
+    const home = await mkdtemp(join(tmpdir(), "doorward-acp-home-"));
+    const cwd = tmpdir();
+    {
+      await using first = await startAgent({ resume: true }, { cwd }, [records({ home })]);
+      await first.run("one");
+    }
+    await using agent = await startAgent({ resume: true }, { cwd }, [records({ home })]);
+    await agent.run("two");
+    const got = agent.got().join("\n");
+    expect(got).toContain("session/resume");
+    expect(got).not.toContain("session/new");
+    await rm(home, { recursive: true });
+  });
+
+  test("begins again in another folder", async () => {
+    const home = await mkdtemp(join(tmpdir(), "doorward-acp-home-"));
+    {
+      await using first = await startAgent({ resume: true }, { cwd: "/" }, [records({ home })]);
+      await first.run("one");
+    }
+    await using agent = await startAgent({ resume: true }, {}, [records({ home })]);
+    await agent.run("two");
+    expect(agent.got().join("\n")).not.toContain("session/resume");
+    await rm(home, { recursive: true });
   });
 });
