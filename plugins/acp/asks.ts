@@ -54,10 +54,12 @@ interface OfferedOption {
 }
 
 function toOptions(options: readonly PermissionOption[]): readonly OfferedOption[] {
-  return fitOptions(options).map(({ optionId, name, kind }, index) => {
+  return fitOptions(options).map(({ optionId, name, kind }, index, all) => {
     const effect = effects[kind];
+    const isFirst = all.findIndex(isKind(kind)) === index;
     const shown = {
-      id: `${index + 1}-${kind.slice(0, 40)}`,
+      // The same for all agents, so that scripts can name it.
+      id: isFirst && effect ? kind : `option_${index + 1}`,
       label: oneLine(name, 80) || kind.slice(0, 80) || "Choose",
       ...(effect && { effect }),
       ...(kind.endsWith("_always") && { lasting: true }),

@@ -282,9 +282,9 @@ class AcpApplication {
     const cancel = this.scope.after(blockedMs, () => {
       if (this.openQuestions === 0) return;
       const content =
-        "_The agent waits for the answer to a question in another conversation, and begins this " +
-        "one afterwards._";
-      message.reply({ content }).catch((error: Error) => {
+        "The agent waits for the answer to a question in another conversation, and begins this " +
+        "one afterwards.";
+      message.reply({ kind: "notice", content }).catch((error: Error) => {
         this.scope.log.debug({ reason: error.message }, "the sender was not told that it waits");
       });
     });
@@ -305,8 +305,8 @@ class AcpApplication {
       isNew: opened.isNew,
     });
     if (message.signal.aborted) return undefined;
-    if (opened.hasForgotten) turn.say("_The agent has forgotten this conversation._");
-    if (leftOut > 0) turn.say(`_The agent cannot read ${leftOut} of the files._`);
+    if (opened.hasForgotten) turn.notice("The agent has forgotten this conversation.");
+    if (leftOut > 0) turn.notice(`The agent cannot read ${leftOut} of the files.`);
     const settled = (): void => {
       session.isBusy = false;
       turn.end();

@@ -146,9 +146,9 @@ export class Turn {
     await this.chain.add(() => this.closePart());
   }
 
-  /** Shows a sentence before the answer. */
-  say(content: string): void {
-    void this.chain.add(() => this.message.reply({ content }));
+  /** Shows a sentence that is not of the agent. */
+  notice(content: string): void {
+    void this.chain.add(() => this.message.reply({ kind: "notice", content }));
   }
 
   /**

@@ -35,16 +35,16 @@ describe("a permission", () => {
     const { question, content } = await settle(agent, ask(), async (asked) => {
       // The step is there before the question names it.
       expect(agent.shown()[0]?.toolCalls?.[0]).toMatchObject({ id: "t1", state: "pending" });
-      await agent.answer(asked.id, { option: "1-allow_once" });
+      await agent.answer(asked.id, { option: "allow_once" });
     });
     expect(question).toMatchObject({
       kind: "approval",
       title: "Remove the build",
       toolCallId: "t1",
       options: [
-        { id: "1-allow_once", label: "Allow once", effect: "allow" },
-        { id: "2-allow_always", label: "Always allow", effect: "allow", lasting: true },
-        { id: "3-reject_once", label: "Reject", effect: "deny" },
+        { id: "allow_once", label: "Allow once", effect: "allow" },
+        { id: "allow_always", label: "Always allow", effect: "allow", lasting: true },
+        { id: "reject_once", label: "Reject", effect: "deny" },
       ],
     });
     expect(content).toBe("Remove the build\n\n```sh\nrm -r build\n```\n\nIt is made again.");
@@ -53,7 +53,7 @@ describe("a permission", () => {
   });
 
   test.each([
-    ["denied", { option: "3-reject_once" }],
+    ["denied", { option: "reject_once" }],
     ["dismissed", { dismiss: true }],
   ])("tells the agent no when it is %s", async (_, answer) => {
     await using agent = await startAgent();
@@ -125,7 +125,7 @@ describe("a permission", () => {
     let asked = 0;
     agent.kernel.on("channels:question-asked", ({ id }) => {
       asked += 1;
-      void agent.answer(id, { option: asked % 2 === 0 ? "1-allow_once" : "3-reject_once" });
+      void agent.answer(id, { option: asked % 2 === 0 ? "allow_once" : "reject_once" });
     });
     const end = await agent.run(step("many", 1_000));
     expect(end.outcome).toBe("completed");

@@ -184,7 +184,10 @@ describe("the session of a conversation", () => {
     await agent.run("one");
     await agent.run(step("exit", 0));
     await agent.run("two");
-    expect(agent.text()).toContain("The agent has forgotten this conversation");
+    expect(agent.shown()).toMatchObject([
+      { kind: "notice", content: "The agent has forgotten this conversation." },
+      { content: "two" },
+    ]);
   });
 
   test("begins in the mode that asks", async () => {
