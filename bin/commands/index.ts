@@ -86,6 +86,15 @@ export const commands: Readonly<Record<string, Command>> = {
     },
     load: async () => (await import("./conversations.ts")).conversations,
   },
+  decisions: {
+    usage: [
+      ["decisions", "List who has decided what in the last seven days, and what followed"],
+      ["  -since TIME", "How far back: 30d, 12h (default 7d)"],
+      ["  -limit NUMBER", "At most this many, the latest (default 200)"],
+    ],
+    options: { since: { type: "string" }, limit: { type: "string" } },
+    load: async () => (await import("./decisions.ts")).decisions,
+  },
   questions: {
     usage: [["questions", "List the questions of the application that wait for an answer"]],
     load: async () => (await import("./questions.ts")).questions,

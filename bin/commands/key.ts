@@ -6,6 +6,7 @@ import type { KeysView, KeyView, NewKeyView } from "../../plugins/dashboard/inde
 import { sanitizeLine } from "../client/text.ts";
 import { exitCodes, printJson, UsageError, type CommandContext } from "./command.ts";
 import { askAndPrint, askAndUse } from "./control-client.ts";
+import { toSeconds } from "./duration.ts";
 
 const usage = '"key" takes create NAME, list, rotate NAME or revoke NAME';
 
@@ -19,16 +20,6 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
   out: ["create", "rotate"],
   all: ["list"],
 };
-
-const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
-
-/** Reads `90d`, `12h`, `30m` or seconds. */
-function toSeconds(option: string, text: string): number {
-  const [, digits, unit = "s"] = /^(\d{1,9})([smhd])?$/.exec(text) ?? [];
-  if (digits === undefined)
-    throw new UsageError(`"-${option}" takes a time such as 90d, 12h, 30m or 3600 (seconds)`);
-  return Number(digits) * units[unit]!;
-}
 
 const listOf = (text: string): string[] => text.split(",").map((item) => item.trim());
 

@@ -16,6 +16,7 @@ import {
   type PluginView,
   type TokenWay,
 } from "../../plugins/dashboard/index.ts";
+import { decisions } from "../../plugins/decisions/index.ts";
 import { echo } from "../../plugins/echo/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
 import { keys } from "../../plugins/keys/index.ts";
@@ -84,6 +85,7 @@ export async function createLauncher(options: LauncherOptions) {
     http(),
     gateway(),
     keys(),
+    decisions(),
     picoServer({ enabled: false }),
     openai({ enabled: false }),
     aiSdk({ enabled: false }),

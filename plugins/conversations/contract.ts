@@ -349,9 +349,9 @@ export interface Conversations extends ConversationHistory {
   /** Hands sessions to nodes; absent unless several nodes share the store. */
   readonly ownership?: SessionOwnership;
   /**
-   * Sets a step that is awaited before conversations are deleted, and again when a person has
-   * deleted one, so that their data elsewhere goes too. Absent if conversations cannot be deleted,
-   * or `records` does it.
+   * Adds a step that is awaited before conversations are deleted, and again when a person has
+   * deleted one, so that their data elsewhere goes too. Absent if conversations cannot be deleted.
+   * In Redis, a conversation that expires has no step.
    */
   beforeDeletion?(step: (addresses: readonly Address[]) => Promise<void>): void;
   /** Keeps the records of plugins; absent unless several nodes share the store. */

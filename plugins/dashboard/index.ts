@@ -135,6 +135,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       conversations: true,
       media: true,
       keys: true,
+      decisions: true,
       channels: true,
     },
     config: { section: "launcher", schema: dashboardSchema },

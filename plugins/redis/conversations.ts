@@ -95,6 +95,7 @@ export class RedisConversations implements OpenConversations {
   private readonly logs = new Map<string, RedisSessionLog>();
   private readonly listeners = new Map<string, LogListeners>();
   private readonly context: RedisLogContext;
+  private readonly steps: ((addresses: readonly Address[]) => Promise<void>)[] = [];
   private deletionListener: DeletionListener = () => () => undefined;
   /** The first values of the batch script. */
   private readonly head: readonly (string | number)[];
@@ -242,10 +243,15 @@ export class RedisConversations implements OpenConversations {
     this.deletionListener = listener;
   }
 
+  beforeDeletion(step: (addresses: readonly Address[]) => Promise<void>): void {
+    this.steps.push(step);
+  }
+
   async forget(id: ConversationId): Promise<void> {
     const { channel, session } = await this.history.get(id);
     const ended = this.deletionListener({ channel, session });
     try {
+      for (const step of this.steps) await step([{ channel, session }]);
       const { sk, fence } = await this.history.forgetBy(this.peers.me, id);
       this.ownership.forgotten(sk, fence, () => undefined);
       this.eachLog((log) => log.forgotten(sk));

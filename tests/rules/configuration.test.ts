@@ -14,6 +14,7 @@ import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
 import { agUi } from "../../plugins/protocols/ag-ui/index.ts";
 import { aiSdk } from "../../plugins/protocols/ai-sdk/index.ts";
+import { decisions } from "../../plugins/decisions/index.ts";
 import { media } from "../../plugins/media/index.ts";
 import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
@@ -31,6 +32,7 @@ const plugins: readonly AnyPlugin[] = [
   dashboard(),
   conversations({ home: "" }),
   media({ home: "" }),
+  decisions(),
 ];
 const samples = join(root, "config", "samples");
 let home: string;

@@ -123,7 +123,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
   "lib/child-process/index.ts": new Set(["program", "acp"]),
   "lib/acp-wire/index.ts": new Set(["acp"]),
   "lib/running-time.ts": new Set(["acp", "channels", "http", "media", "program", "protocols"]),
-  "lib/steady-clock.ts": new Set(["conversations", "dashboard", "media"]),
+  "lib/steady-clock.ts": new Set(["conversations", "dashboard", "media", "decisions"]),
   "lib/pico-wire/index.ts": new Set([
     "conversations",
     "keys",

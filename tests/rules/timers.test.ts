@@ -34,6 +34,7 @@ const byEitherClock = [
 
 /** Looks for stored data that is old. `deletions.test.ts` holds the clocks that decide. */
 const sweeps = [
+  "plugins/decisions/index.ts",
   "plugins/channels/session-questions.ts",
   "plugins/conversations/sqlite/conversations.ts",
   "plugins/conversations/sqlite/store.ts",

@@ -78,7 +78,10 @@ export class SqliteConversations implements OpenConversations {
   private readonly release: () => Promise<void>;
   private readonly channels = new Map<string, ChannelLog>();
   private deleting: DeletionListener = () => () => undefined;
-  private leaving: LeavingStep = () => Promise.resolve();
+  private readonly steps: LeavingStep[] = [];
+  private readonly leaving: LeavingStep = async (addresses) => {
+    for (const step of this.steps) await step(addresses);
+  };
   private retention: Promise<number> | undefined;
   private retainedAt = 0;
   private closing: Promise<void> | undefined;
@@ -169,7 +172,7 @@ export class SqliteConversations implements OpenConversations {
   }
 
   beforeDeletion(step: LeavingStep): void {
-    this.leaving = step;
+    this.steps.push(step);
   }
 
   async forget(id: string): Promise<void> {

@@ -32,6 +32,15 @@ export const rotateBody = z.object({
   token: text.optional(),
   grace: z.int().min(0).max(3_600).optional(),
 });
+const digits = z
+  .string()
+  .regex(/^\d{1,15}$/)
+  .transform(Number);
+/** `since`: Unix milliseconds. */
+export const decisionsQuery = z.object({
+  since: digits.exactOptional(),
+  limit: digits.pipe(z.int().min(1).max(1_000)).exactOptional(),
+});
 const graceSeconds = z
   .int()
   .min(0)

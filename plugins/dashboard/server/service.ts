@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Awaitable, Release } from "../../../kernel/index.ts";
 import type { AttachedChannel, Channels } from "../../channels/index.ts";
 import type { Conversations, StoreHealth } from "../../conversations/index.ts";
+import type { Decisions } from "../../decisions/index.ts";
 import type { Http, Identity } from "../../http/index.ts";
 import type { Keys } from "../../keys/index.ts";
 import type { MediaFiles } from "../../media/index.ts";
@@ -218,8 +219,8 @@ export type DashboardShape = {
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
   /**
    * Services that add pages and figures: settings, channels, the pico channel, the program,
-   * conversations, files and keys. Absent ones leave their pages out. The channels service also
-   * stops answers for the command line.
+   * conversations, files, keys and decisions. Absent ones leave their pages out. The channels
+   * service also stops answers for the command line.
    */
   uses: {
     settings: Settings;
@@ -229,6 +230,7 @@ export type DashboardShape = {
     conversations: Conversations;
     media: MediaFiles;
     keys: Keys;
+    decisions: Decisions;
   };
   /** Routes below the dashboard for other plugins, and one-time sign-in links. */
   offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };

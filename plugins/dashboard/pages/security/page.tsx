@@ -5,6 +5,7 @@ import type { SessionsView, StatusView, TokensView } from "../../shared/views.ts
 import { second } from "../live/clock.ts";
 import { useResource } from "../live/resource.ts";
 import { PageHead } from "../parts/states.tsx";
+import { Decisions } from "./decisions.tsx";
 import { FailedAttempts } from "./failed.tsx";
 import { SignInLink } from "./sign-in-link.tsx";
 import { SignIns } from "./sign-ins.tsx";
@@ -16,6 +17,8 @@ export interface SecurityData {
   readonly tokens: TokensView;
   /** Undefined in a deployment without keys. */
   readonly keys?: KeysView;
+  /** Whether this deployment lists decisions. @defaultValue `false` */
+  readonly hasDecisions?: boolean;
   readonly sessions: SessionsView;
   readonly status: StatusView;
 }
@@ -32,7 +35,10 @@ export function SecurityPage({ data }: { readonly data: SecurityData }): JSX.Ele
   const now = Math.max(second.value, data.status.now);
   return (
     <div class="page-in">
-      <PageHead title="Security" text="Tokens, keys, signed-in browsers and failed attempts." />
+      <PageHead
+        title="Security"
+        text="Tokens, keys, signed-in browsers, failed attempts and decisions."
+      />
       <div class="cols">
         <div class="stack">
           <Tokens tokens={tokens.value.value.tokens} now={now} />
@@ -44,6 +50,7 @@ export function SecurityPage({ data }: { readonly data: SecurityData }): JSX.Ele
           <FailedAttempts status={status.value.value} refresh={status.refresh} />
         </div>
       </div>
+      {data.hasDecisions && <Decisions now={now} />}
     </div>
   );
 }

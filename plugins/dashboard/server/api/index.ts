@@ -11,6 +11,7 @@ import { askRoutes } from "./ask.ts";
 import { connectionRoutes } from "./connections.ts";
 import { consoleMessageRoutes } from "./console-messages.ts";
 import { conversationRoutes } from "./conversations.ts";
+import { decisionRoutes } from "./decisions.ts";
 import { handshakeRoute } from "./handshake.ts";
 import { eventRoutes } from "./events.ts";
 import { figuresRoute } from "./figures.ts";
@@ -55,6 +56,7 @@ function linkRoutes(app: FastifyInstance, context: DashboardContext): void {
 export function apiRoutes(app: FastifyInstance, context: DashboardContext): void {
   tokenRoutes(app, context);
   if (context.services.keys) keyRoutes(app, context);
+  if (context.services.decisions) decisionRoutes(app, context);
   sessionRoutes(app, context);
   settingsRoutes(app, context);
   linkRoutes(app, context);

@@ -101,6 +101,7 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
     data: async (request) => ({
       tokens: await tokensView(context.auth),
       ...(context.services.keys && { keys: keysView(context) }),
+      hasDecisions: context.services.decisions !== undefined,
       sessions: { sessions: sessionList(context.auth, requestState(request).session) },
       status: await statusOf(context, request),
     }),

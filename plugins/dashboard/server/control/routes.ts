@@ -2,6 +2,7 @@
 import { pipeline, Readable } from "node:stream";
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { revokeSession, sessionList } from "../api/sessions.ts";
+import { decisionsView } from "../api/decisions.ts";
 import { createKey, keysView, revokeKey, rotateKey } from "../api/keys.ts";
 import { requireClaimedToken, rotateToken, tokensView } from "../api/tokens.ts";
 import {
@@ -126,6 +127,7 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     runtime.log.info({ conversation: id }, "a conversation was deleted on the command line");
     return { status, id };
   },
+  "GET /local/decisions": (context, request) => decisionsView(context, valuesOf(request)),
   "GET /local/questions": ({ services }) => questionsWithCalls(services),
   /** The body says whether the answer counts; the status is 200 whatever it says. */
   "POST /local/questions/:id": async ({ services }, { id, body }) => {
