@@ -207,6 +207,30 @@ export const commands: Readonly<Record<string, Command>> = {
     },
     load: async () => (await import("./doctor.ts")).doctor,
   },
+  expose: {
+    usage: [
+      ["expose caddy NAME", "Show how Caddy would serve the launcher with https as this host"],
+      [
+        "  -apply",
+        "Do it: write the configuration of Caddy and the settings, and check the way in",
+      ],
+      [
+        "  -internal",
+        "With certificates of Caddy's own authority, for a network without a public name",
+      ],
+      ["  -caddyfile FILE", "The configuration of Caddy (default /etc/caddy/Caddyfile)"],
+      ["expose tailscale [NAME]", "Print the commands for Tailscale Serve"],
+      ["expose cloudflare [NAME]", "Print the commands for a tunnel of Cloudflare"],
+    ],
+    options: {
+      apply: { type: "boolean" },
+      internal: { type: "boolean" },
+      caddyfile: { type: "string" },
+      quick: { type: "boolean" },
+      ca: { type: "string" },
+    },
+    load: async () => (await import("./expose.ts")).expose,
+  },
   new: {
     usage: [["new python|node DIR", "Write an agent of ten lines with its test into a new folder"]],
     load: async () => (await import("./new.ts")).create,

@@ -84,7 +84,7 @@ export function settings(sources: SettingsSources): Plugin<SettingsShape> {
       return {
         settings: {
           describe: () => editor.describe(),
-          update: (section, patch, etag) => editor.update(section, patch, etag),
+          update: (section, patch, etag, options) => editor.update(section, patch, etag, options),
           instance: () => instance,
         },
       };
@@ -138,8 +138,11 @@ class SettingsEditor {
     this.emit = emit;
   }
 
-  update(section: string, patch: object, etag: string): ReturnType<Settings["update"]> {
-    return this.enqueue(() => this.writeAndApply(section, patch as RawSettings, etag));
+  update(...[section, patch, etag, { fields = [] } = {}]: Parameters<Settings["update"]>) {
+    return this.enqueue(() => {
+      this.assertEditable(section, patch as RawSettings, fields);
+      return this.writeAndApply(section, patch as RawSettings, etag);
+    });
   }
 
   /**
@@ -205,7 +208,11 @@ class SettingsEditor {
     }
   }
 
-  private assertEditable(section: string, patch: Readonly<RawSettings>): void {
+  private assertEditable(
+    section: string,
+    patch: Readonly<RawSettings>,
+    others: readonly string[],
+  ): void {
     const { sources, configuration } = this;
     const schema = configuration.describe().find((found) => found.section === section)?.schema;
     const properties =
@@ -214,7 +221,7 @@ class SettingsEditor {
     for (const key of Object.keys(patch)) {
       const name = `${section}.${key}`;
       const details = { field: key };
-      if (!editable.includes(key)) {
+      if (!editable.includes(key) && !(others.includes(key) && Object.hasOwn(properties, key))) {
         const suggestion = Object.hasOwn(properties, key) ? "" : didYouMean(key, editable);
         if (suggestion)
           throw settingsErrors.invalid_setting(`"${name}" is not a setting.${suggestion}`, {
@@ -237,7 +244,6 @@ class SettingsEditor {
     patch: RawSettings,
     etag: string,
   ): ReturnType<Settings["update"]> {
-    this.assertEditable(section, patch);
     const { sources, configuration } = this;
     const { path, keys } = sources.file(section);
     let before: RawSettings | undefined;

@@ -32,6 +32,8 @@ export interface Settings {
    *
    * @param patch - The changed fields only.
    * @param etag - Version of the section that the caller read.
+   * @param options.fields - Fields that may change although pages cannot change them: for commands
+   *   of the owner.
    * @returns Fields in use now, fields in use after a restart, and the new etag.
    * @throws field_not_editable if a field cannot be changed.
    * @throws invalid_setting if a value is invalid or set by the environment.
@@ -42,6 +44,7 @@ export interface Settings {
     section: string,
     patch: object,
     etag: string,
+    options?: { readonly fields?: readonly string[] },
   ): Promise<{ now: string[]; afterRestart: string[]; etag: string }>;
   /** @returns Six hex digits that name the cookies of this installation, or undefined if the home
    *  is not writable. */

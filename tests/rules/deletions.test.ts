@@ -26,6 +26,7 @@ const byRedis = [
 /** By an event: age decides nothing. */
 const byEvent: Readonly<Record<string, string>> = {
   "bin/commands/key.ts": "A file of this command, which has received no secret.",
+  "bin/commands/expose.ts": "A file of this command, which Caddy has rejected.",
   "bin/commands/service.ts": "A person removes the service.",
   "config/backup/create.ts": "An unfinished file of a backup that has ended.",
   "config/backup/restore.ts": "A prepared folder of a restore that has ended, or an empty home.",

@@ -70,6 +70,12 @@ export const revealBody = z.object({
 });
 /** `upgrade`: whether the requesting page could open a WebSocket to its own origin. */
 export const doctorBody = z.object({ upgrade: z.boolean().optional() }).optional();
+/** Of a reverse proxy, for the control socket. The settings check the values. */
+export const controlAccessBody = z.object({
+  publicUrl: z.string().max(500),
+  trustedProxy: z.string().max(100),
+  allowedHost: z.string().max(255),
+});
 /** `quick`: without the parts that need minutes. */
 export const publicCheckBody = z.object({ quick: z.boolean().optional() }).optional();
 /** For the control socket. Without `token`, a new one is generated. */

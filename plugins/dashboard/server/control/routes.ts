@@ -5,7 +5,9 @@ import { revokeSession, sessionList } from "../api/sessions.ts";
 import { decisionsView } from "../api/decisions.ts";
 import { createKey, keysView, revokeKey, rotateKey } from "../api/keys.ts";
 import { requireClaimedToken, rotateToken, tokensView } from "../api/tokens.ts";
+import { accessView, changeAccess } from "./access.ts";
 import {
+  controlAccessBody,
   controlAnswerBody,
   controlKeyBody,
   controlKeyNameBody,
@@ -188,6 +190,13 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   "POST /local/doctor": async (context) => {
     if (!context.observers.doctor) throw refuse("not_found");
     return { checks: await context.observers.doctor() };
+  },
+  "GET /local/access": (context) => accessView(context),
+  "PUT /local/access": async (context, input) => {
+    const change = parseFields(controlAccessBody, input);
+    const view = await changeAccess(context, change);
+    context.runtime.log.info({ url: change.publicUrl }, "the way in was set on the command line");
+    return view;
   },
   /** A permission to use the probe, for one check of the public URL. */
   "POST /local/probe": (context) => {
