@@ -45,7 +45,8 @@ export interface ReadyAgent {
 
 interface Start {
   readonly connection: RpcConnection;
-  readonly ready: Promise<ReadyAgent>;
+  /** Replaced when an agent answers after its time. */
+  ready: Promise<ReadyAgent>;
   readonly reject: (error: Error) => void;
   /** Rejects with what is wrong, and shows it. */
   readonly fail: (problem: AgentProblem) => void;
@@ -223,6 +224,7 @@ export class Agent {
       this.known = info;
       this.report(undefined);
       resolve({ connection, info });
+      start.ready = Promise.resolve({ connection, info });
     } catch (error) {
       // A process that has ended says so itself.
       if (this.current !== start) return;

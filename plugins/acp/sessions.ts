@@ -175,10 +175,11 @@ export class AgentSessions {
       session.modes = modesIn(sessionResult.parse(answer));
       return session;
     } catch (error) {
-      const { code, message } = error as RpcError;
-      if (code === rpcCodes.authRequired) throw this.needsSignIn();
       if (!(error instanceof RpcError)) throw error;
-      this.options.log.warn({ code, reason: message }, "the agent cannot continue a session");
+      const { code } = error;
+      if (code === rpcCodes.authRequired) throw this.needsSignIn();
+      const reason = wordsOf(error);
+      this.options.log.warn({ code, reason }, "the agent cannot continue a session");
       return undefined;
     }
   }

@@ -1,5 +1,6 @@
 // A scripted agent of the Agent Client Protocol. Each line of a prompt is a step: a word and JSON.
 // `AGENT` has what it is: capabilities, modes, errors. It tells on standard error what it receives.
+import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const is = JSON.parse(process.env.AGENT ?? "{}");
@@ -78,6 +79,19 @@ const steps = {
     text(sessionId, `asked ${count}`);
   },
   exit: (_, code) => process.exit(code),
+  /** Ends in the middle of a line. */
+  cut: ({ sessionId }, length) => {
+    const line = JSON.stringify({
+      jsonrpc: "2.0",
+      method: "session/update",
+      params: {
+        sessionId,
+        update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "é" } },
+      },
+    });
+    process.stdout.write(Buffer.from(line).subarray(0, length), () => process.exit(0));
+    return new Promise(() => undefined);
+  },
   end: (run, reason) => void (run.reason = reason),
   late: (run, words) => void (run.late = words),
 };
@@ -108,6 +122,17 @@ const described = () => ({
   ...(is.configOptions && { configOptions: is.configOptions }),
 });
 
+const description = () => ({
+  protocolVersion: is.version ?? 1,
+  agentInfo: { name: "scripted", title: "Scripted agent", version: "2.0" },
+  agentCapabilities: {
+    loadSession: is.load ?? false,
+    promptCapabilities: { image: is.image ?? false },
+    sessionCapabilities: is.resume ? { resume: {} } : {},
+  },
+  authMethods: is.authMethods ?? [],
+});
+
 const commands = (sessionId) =>
   update(sessionId, {
     sessionUpdate: "available_commands_update",
@@ -115,16 +140,10 @@ const commands = (sessionId) =>
   });
 
 const methods = {
-  initialize: () => ({
-    protocolVersion: is.version ?? 1,
-    agentInfo: { name: "scripted", title: "Scripted agent", version: "2.0" },
-    agentCapabilities: {
-      loadSession: is.load ?? false,
-      promptCapabilities: { image: is.image ?? false },
-      sessionCapabilities: is.resume ? { resume: {} } : {},
-    },
-    authMethods: is.authMethods ?? [],
-  }),
+  async initialize() {
+    await new Promise((done) => setTimeout(done, is.startMs ?? 0));
+    return description();
+  },
   async "session/new"() {
     if (is.newError) throw is.newError;
     if (is.blocks && runs.size > 0) await new Promise(() => undefined);
@@ -176,5 +195,8 @@ if (is.exits !== undefined) {
 }
 if (!is.silent)
   createInterface({ input: process.stdin })
-    .on("line", (line) => void receive(JSON.parse(line)))
+    .on("line", (line) => {
+      if (is.frames) appendFileSync(is.frames, `${line}\n`);
+      void receive(JSON.parse(line));
+    })
     .on("close", () => process.exit(0));

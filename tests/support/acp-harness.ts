@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
+import { createKernel, type AnyPlugin, type Clock } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
 import { acp, type AcpOptions } from "../../plugins/acp/index.ts";
 import { channels, type AnswerEnd, type ChannelAdapter } from "../../plugins/channels/index.ts";
@@ -33,6 +33,7 @@ export async function startAgent(
   options: Partial<AcpOptions> = {},
   before: readonly AnyPlugin[] = [],
   port: Partial<ChannelAdapter> = {},
+  clock?: Clock,
 ) {
   const folder = await mkdtemp(join(tmpdir(), "doorward-acp-"));
   const shown = new Map<string, Shown>();
@@ -57,7 +58,10 @@ export async function startAgent(
     ...options,
   });
   const own = [channels(), channel.plugin, plugin] as const;
-  const kernel = createKernel([...before, ...own] as unknown as typeof own, { log });
+  const kernel = createKernel([...before, ...own] as unknown as typeof own, {
+    log,
+    ...(clock && { clock }),
+  });
   await kernel.start();
   const { services } = kernel;
   const say = (content: string, session = "s", id?: string) =>

@@ -1,7 +1,9 @@
 // A problem of the agent reaches the sender and the pages as one sentence with its repair.
 import { describe, expect, test } from "vitest";
 import { startAgent } from "../../support/acp-harness.ts";
+import { createStoppedClock } from "../../../kernel/testing.ts";
 import { waitFor } from "../../support/program-harness.ts";
+import { runFor } from "../../support/timers.ts";
 
 type Agent = Awaited<ReturnType<typeof startAgent>>;
 
@@ -44,6 +46,19 @@ describe("an agent", () => {
     await waitFor(() => agent.process().state === "ended");
     expect(await refused(agent)).toContain("writes text in place of the Agent Client Protocol");
     expect(agent.status().problem).toMatchObject({ code: "agent_not_acp" });
+  });
+
+  test("may answer after the limit, and works from then on", async () => {
+    const clock = createStoppedClock();
+    await using agent = await startAgent({ startMs: 500 }, {}, [], {}, clock);
+    const sentence = refused(agent);
+    await waitFor(() => agent.got().some((line) => line.includes("initialize")));
+    runFor(clock, 61_000);
+    expect(await sentence).toContain("did not answer within 60 s");
+    expect(agent.status().problem).toMatchObject({ code: "agent_silent" });
+    await waitFor(() => agent.status().name);
+    expect(await agent.run("hello")).toMatchObject({ outcome: "completed" });
+    expect(agent.status().problem).toBeUndefined();
   });
 
   test("may print a line before it answers", async () => {

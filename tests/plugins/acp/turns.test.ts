@@ -3,6 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { records } from "../../../plugins/records/index.ts";
+import { createStoppedClock } from "../../../kernel/testing.ts";
+import { waitFor } from "../../support/program-harness.ts";
+import { runFor } from "../../support/timers.ts";
 import { startAgent, step } from "../../support/acp-harness.ts";
 
 const edit = {
@@ -169,7 +172,35 @@ describe("a turn", () => {
   });
 });
 
+describe("an exit at any byte", () => {
+  test.each([1, 20, 75, 130, 160])(
+    "after %d bytes of a line fails the turn only",
+    async (length) => {
+      await using agent = await startAgent();
+      const end = await agent.run(step("cut", length));
+      expect(end).toMatchObject({ outcome: "failed" });
+      expect(agent.text()).toBe("");
+      expect(await agent.run("next")).toMatchObject({ outcome: "completed" });
+    },
+  );
+});
+
 describe("the session of a conversation", () => {
+  test("says that it waits for a question elsewhere, after ten seconds", async () => {
+    const clock = createStoppedClock();
+    await using agent = await startAgent({ blocks: true }, {}, [], {}, clock);
+    await agent.say(step("ask", { toolCall: { toolCallId: "t", title: "Wait" } }), "other");
+    const asked = await agent.question();
+    const end = agent.run("begun after the question");
+    await waitFor(() => agent.got().filter((line) => line.includes("session/new")).length === 2);
+    runFor(clock, 10_000);
+    await waitFor(() => agent.shown().some(({ kind }) => kind === "notice"));
+    expect(agent.shown()[0]?.content).toContain("waits for the answer to a question in another");
+    await agent.halt();
+    expect(await end).toMatchObject({ outcome: "stopped" });
+    expect(asked.session).toBe("other");
+  });
+
   test("serves all turns of one conversation only", async () => {
     await using agent = await startAgent({ resume: true });
     await agent.run("one");
