@@ -285,6 +285,14 @@ const toStoredEnd = (
   answerMs: number,
 ): StoredEnd => ({ outcome, answerMs, ...defined({ code, message, usage, suggestions }) });
 
+/** The history says that a message was stopped which the application had not begun with. */
+const noteWithdrawn = (
+  conversations: Conversations | undefined,
+  message: InboundMessage,
+  now: number,
+): void =>
+  conversations?.noteEnd?.(message, message.id, { outcome: "stopped", answerMs: now - message.at });
+
 /** Removes the answer of an earlier delivery. @returns True if the conversation has the message. */
 async function retract(
   conversations: Conversations | undefined,
@@ -346,6 +354,7 @@ function createInbound(
       }));
       return told;
     },
+    withdrawn: (message) => noteWithdrawn(uses.conversations, message, clock.now()),
     taken: uses.conversations?.taken,
     retract: (message) => retract(uses.conversations, adapters, message),
     openFile: uses.media && ((id) => uses.media!.open(id)),

@@ -118,6 +118,7 @@ export class Questions {
     });
     const result = new Promise<QuestionResult>((resolve) => void (entry.tell = resolve));
     const unwatch = this.watch(entry, input.signal);
+    asker?.asks();
     await this.send(entry).catch((error: unknown) => {
       unwatch();
       throw error;
@@ -483,6 +484,7 @@ export class Questions {
     this.untold.delete(entry);
     const { settled, tell, question } = entry;
     if (!settled) return;
+    if (settled.outcome === "stopped") entry.asker?.stopped();
     entry.tell = undefined;
     const effect = effectOf(question, settled);
     tell?.({ ...settled, ...(effect && { effect }) });

@@ -58,6 +58,8 @@ export interface RunOptions {
   readonly begun: (message: InboundMessage) => void;
   /** Runs once, after the handler has settled and all its streams have ended. Never rejects. */
   readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => Awaitable<void>;
+  /** Runs when a message is stopped that is in the conversation and had not begun. */
+  readonly withdrawn: (message: InboundMessage) => void;
   /** Runs when a stopped message has not ended in time. */
   readonly stopTimedOut: (message: InboundMessage, seconds: number) => void;
 }

@@ -1,15 +1,14 @@
 /** One message in the application: from its delivery to the end of its last reply. */
-import { codeOf, type Awaitable, type Release } from "../../kernel/index.ts";
+import type { Awaitable, Release } from "../../kernel/index.ts";
 import { readWithout } from "../../lib/pages.ts";
-import { defined } from "../../lib/util.ts";
 import type { Turn } from "../conversations/index.ts";
+import { toAnswerEnd, toFailure, type Failure } from "./answer-end.ts";
 import { channelsErrors } from "./errors.ts";
 import { HandedCalls, logUnobserved } from "./handed-calls.ts";
 import { checkId, checkMessage, readEnd } from "./message-schema.ts";
 import { toReply, type GrowingReply } from "./outbound.ts";
 import { ReceivedMessage, type MessageCalls } from "./received-message.ts";
 import { SentReplies } from "./sent-replies.ts";
-import { sentenceForReaders } from "./sender-error.ts";
 import type {
   AnswerEnd,
   Ask,
@@ -33,12 +32,6 @@ import type { Asker, Slot } from "./session.ts";
 export const toRunning = (runs: readonly Run[]): readonly RunningMessage[] =>
   runs.flatMap(({ isOver, message: { id, at } }) => (isOver ? [] : [{ id, at }]));
 
-/** The code of an error, and its sentence if it may be in the history. */
-const toFailure = (error: unknown) => ({
-  code: codeOf(error),
-  ...defined({ message: sentenceForReaders(error) }),
-});
-
 export class Run implements MessageCalls {
   readonly message: InboundMessage;
   private readonly options: RunOptions;
@@ -56,7 +49,7 @@ export class Run implements MessageCalls {
   private unobserved: { readonly error: unknown } | undefined;
   private graceTimer: Release | undefined;
   private givenEnd: EndOptions | undefined;
-  private failure: { readonly code: string; readonly message?: string } | undefined;
+  private failure: Failure | undefined;
   private messages = 0;
   private hasAsked = false;
   /** The application named the reason of the end before a stop, so the stop changes nothing. */
@@ -74,6 +67,8 @@ export class Run implements MessageCalls {
   private isStopped = false;
   /** A client has stopped the message. Its questions are settled before the application stops. */
   private isClosing = false;
+  private isAborted = false;
+  private isAccepted = false;
   /** Set when the application receives the message. */
   private received: Message | undefined;
   /** Conversations that were deleted before this message arrived. */
@@ -105,7 +100,11 @@ export class Run implements MessageCalls {
     this.times = arrival.times;
     this.isRepeated = arrival.isRepeated;
     this.message = message;
-    this.asker = { request: message.id };
+    this.asker = {
+      request: message.id,
+      asks: () => this.acknowledge(),
+      stopped: () => this.abort(channelsErrors.stopped()),
+    };
     this.outcome = outcome;
     this.deletedBefore = options.deletions.count;
   }
@@ -203,6 +202,7 @@ export class Run implements MessageCalls {
     if (this.isStopped || !received || !this.askToReturn(received)) return false;
     this.isStopped = this.isOver = true;
     this.reject(reason);
+    if (this.hasTurn) this.options.withdrawn(this.message);
     this.release();
     this.slot!.forget(this);
     return true;
@@ -234,9 +234,8 @@ export class Run implements MessageCalls {
   stop(reason: Error = channelsErrors.stopped()): void {
     if (this.isStopped) return;
     this.isStopped = true;
-    this.controller?.abort(reason);
+    this.abort(reason);
     this.reject(reason);
-    for (const stream of this.streams ?? []) stream.abort(reason);
     if (this.isOver) return;
     const graceMs = this.application?.stopGraceMs ?? 0;
     this.graceTimer = this.options.afterRunning(graceMs, () => this.giveUp(graceMs));
@@ -272,10 +271,34 @@ export class Run implements MessageCalls {
     void this.tellEnd(this.toEnd(), this.options.clock.now() - this.message.at);
   }
 
+  private abort(reason: Error): void {
+    this.isAborted = true;
+    this.controller?.abort(reason);
+    for (const stream of this.streams ?? []) stream.abort(reason);
+  }
+
   accept(): void {
+    // A question has acknowledged the message, and did not let the next one in.
+    if (this.isAccepted) return this.releaseNext();
     if (this.hasOutcome) return;
-    const turn = this.storing ?? this.addTurn();
-    if (turn) this.accepting = turn.then(() => this.confirm());
+    const turn: Promise<void> | undefined = this.storing ?? this.addTurn();
+    if (turn) this.accepting = turn.then(() => this.admit());
+    else this.admit();
+  }
+
+  private admit(): void {
+    if (this.confirm()) this.releaseNext();
+  }
+
+  private releaseNext(): void {
+    if (!this.application?.isOrdered) this.release();
+  }
+
+  /** The application asks: its message is not handled again. The id is stored with the question. */
+  private acknowledge(): void {
+    if (this.hasOutcome) return;
+    const turn = this.addTurn();
+    if (turn) this.accepting ??= turn.then(() => void this.confirm());
     else this.confirm();
   }
 
@@ -332,16 +355,19 @@ export class Run implements MessageCalls {
     this.options.log.error({ err: error, channel, session, id }, text);
   }
 
-  private confirm(): void {
-    if (!this.settleDelivery(() => this.outcome.accepted("accepted"))) return;
-    this.times?.accepted();
-    if (!this.application?.isOrdered) this.release();
+  /** @returns False if the delivery has another outcome. */
+  private confirm(): boolean {
+    if (this.settleDelivery(() => this.outcome.accepted("accepted"))) {
+      this.isAccepted = true;
+      this.times?.accepted();
+    }
+    return this.isAccepted;
   }
 
   signal(): AbortSignal {
     if (this.ownSignal) return this.ownSignal;
     this.controller = new AbortController();
-    if (this.isStopped) this.controller.abort(channelsErrors.stopped());
+    if (this.isAborted) this.controller.abort(channelsErrors.stopped());
     const { signal } = this.application!;
     return (this.ownSignal = AbortSignal.any([signal, this.controller.signal]));
   }
@@ -460,7 +486,11 @@ export class Run implements MessageCalls {
   private isSilenced(): boolean {
     const { deletions } = this.options;
     const isDeleted = deletions.count > this.deletedBefore;
-    return this.isStopped || (isDeleted && deletions.hasSince(this.message, this.deletedBefore));
+    return (
+      this.isStopped ||
+      this.isClosing ||
+      (isDeleted && deletions.hasSince(this.message, this.deletedBefore))
+    );
   }
 
   private noteText(message: GrowingReply): void {
@@ -478,7 +508,8 @@ export class Run implements MessageCalls {
 
   private settle(error: unknown, hasFailed: boolean): void {
     if (!hasFailed && this.unobserved) return this.settle(this.unobserved.error, true);
-    if (!hasFailed) this.accept();
+    if (this.isClosing && !this.isStopped) this.reject(channelsErrors.stopped());
+    else if (!hasFailed) this.accept();
     else if (this.isStopping && !this.isOver) {
       this.isCut = true;
       this.reject(channelsErrors.not_running());
@@ -546,25 +577,9 @@ export class Run implements MessageCalls {
   }
 
   private toEnd(): AnswerEnd {
-    const { givenEnd, failure, messages } = this;
-    const isStopped = this.isStopped && !this.hasLostTurn;
-    const isCut = this.isCut && !isStopped && !this.isComplete;
-    const hasStopped = isCut || (isStopped && !this.isComplete);
-    const hasFailed = failure !== undefined && !isStopped;
-    const outcome = hasStopped ? "stopped" : hasFailed ? "failed" : "completed";
-    if (outcome === "completed" && !givenEnd) return { outcome, finishReason: "stop", messages };
-    const { suggestions = [] } = givenEnd ?? {};
-    const reasons = { stopped: "stopped", failed: "error", completed: "stop" } as const;
-    return {
-      outcome,
-      ...(hasFailed && failure),
-      ...(isCut && { code: "not_running" }),
-      finishReason: (hasFailed ? undefined : givenEnd?.finishReason) ?? reasons[outcome],
-      messages,
-      ...(givenEnd?.usage && { usage: givenEnd.usage }),
-      ...(givenEnd?.model !== undefined && { model: givenEnd.model }),
-      ...(outcome === "completed" && suggestions.length > 0 && { suggestions }),
-    };
+    const { givenEnd, failure, isCut, isComplete, messages } = this;
+    const isStopped = (this.isStopped || this.isClosing) && !this.hasLostTurn;
+    return toAnswerEnd({ givenEnd, failure, isStopped, isCut, isComplete, messages });
   }
 
   /** Frees the session of an application that ignores the stop. Its later output is dropped. */

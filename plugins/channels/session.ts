@@ -122,6 +122,10 @@ export interface SessionPasses {
 export interface Asker {
   /** Id of the client message that is answered. */
   readonly request: string;
+  /** Runs when a question is sent. */
+  readonly asks: () => void;
+  /** Runs when a stop has settled a question, before the application learns that. */
+  readonly stopped: () => void;
 }
 
 /** A question that is not settled, or whose application has not been told. */

@@ -53,9 +53,10 @@ export interface Turn {
   readonly kind?: "thought" | "tool_calls" | "plan" | "notice";
   /** Absent if the turn is complete; `false` if its application ended before the final text. */
   readonly complete?: false;
-  /** How the answer to a turn of the role `user` ended. Of another turn: a stop of the kernel cut
-   *  it. Absent if the answer runs, or the process was killed before its end was stored. */
-  readonly outcome?: AnswerEnd["outcome"];
+  /** How the answer to a turn of the role `user` ended; `lost`: the process was killed before. Of
+   *  another turn: a stop of the kernel cut it. Absent if the answer runs, or its text is complete
+   *  and its end was not stored. A store that several nodes share knows no lost ones. */
+  readonly outcome?: AnswerEnd["outcome"] | "lost";
   /** The code of that end. */
   readonly code?: string;
   /** The sentence of that end, if the application wrote one: at most 1,000 characters. */

@@ -301,7 +301,7 @@ export class Runs {
       // Without an outcome and without a node that works on it, it ended with its process.
       const isGone = running?.includes(id) === false;
       const isUnanswered = items.every(({ inReplyTo }) => inReplyTo !== id);
-      const isRefused = (turn?.outcome ?? "failed") === "failed";
+      const isRefused = ["failed", "lost"].includes(turn?.outcome ?? "failed");
       // An answer that no application could accept is delivered again.
       if (turn && isGone && isAnswerId(id) && isUnanswered && isRefused) run.waitsFor(id);
       else if (turn?.outcome !== undefined || (isGone && (turn || !isAnswerId(id))))

@@ -65,11 +65,13 @@ test("sessions share nothing, whatever characters their names contain", () =>
         const [question] = calls.questions(to);
         await calls.answer(to, question!.id, { option: "yes" }, undefined, "host");
         await delivered[0];
-        expect(results).toEqual([`${one.session} answered`]);
+        const answered = `${one.session} answered`;
+        await expect.poll(() => results, { interval: 1 }).toEqual([answered]);
         expect(calls.questions({ channel: "sample" })).toMatchObject([{ session: other.session }]);
         await channel.inlet().stop(other.session);
         await Promise.allSettled(delivered);
-        expect(results).toEqual([`${one.session} answered`, `${other.session} stopped`]);
+        const stopped = `${other.session} stopped`;
+        await expect.poll(() => results, { interval: 1 }).toEqual([answered, stopped]);
         release();
       });
     }),

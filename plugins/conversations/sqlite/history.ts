@@ -13,6 +13,7 @@ import { toOrigin, toPreview, toShortTitle, toTitle, toTurn } from "../turn-fram
 import { readEnd } from "./answers.ts";
 import { resultCode, type Connection, type Row } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
+import { addressOf } from "./live.ts";
 import { kinds } from "./schema.ts";
 import { complete, type Steps } from "./steps.ts";
 
@@ -32,6 +33,9 @@ const maxPageLength = 4 * 1024 * 1024;
 const maxChunk = 64;
 /** Turns that are searched for a text: first few, because most conversations end with one. */
 const previewTurns = [2, 8];
+
+/** Turns after a message among which its complete answer is looked for. */
+const answerTurns = 8;
 
 /** Rows with their turns, and titles, that are read in one step: 2 to 6 ms. */
 const rowsPerStep = 20;
@@ -83,10 +87,13 @@ export class History {
   private readonly connection: Connection;
   /** Makes everything readable that was appended before. */
   private readonly prepare: () => void;
+  private readonly isRunning: (address: Address, request: string) => boolean;
 
-  constructor(connection: Connection, prepare: () => void) {
+  /** @param isRunning - True for a message that the application works on. */
+  constructor(connection: Connection, prepare: () => void, isRunning: History["isRunning"]) {
     this.connection = connection;
     this.prepare = prepare;
+    this.isRunning = isRunning;
   }
 
   list(options?: Options<"list">): Page<ConversationSummary> {
@@ -154,10 +161,27 @@ export class History {
     const from = given === undefined ? Number.MAX_SAFE_INTEGER : numberOf(given, cursor);
     const items = this.turns(conversation, { from, isForward, limit: clamp(limit, 200) });
     if (!isForward) items.reverse();
+    this.markLost(row, items);
     const [first] = items;
     if (first === undefined) return { items };
     const older = this.turns(conversation, { from: first.seq, isForward: false, limit: 1 });
     return older.length > 0 ? { items, before: `${String(row.epoch)}:${first.seq}` } : { items };
+  }
+
+  /** A message that no process works on and that has no complete answer ended with its process. */
+  private markLost(row: Row, items: Turn[]): void {
+    for (const [at, turn] of items.entries()) {
+      const { role, outcome, requestId: request, seq } = turn;
+      if (role === "assistant" || request === undefined || outcome !== undefined) continue;
+      if (this.isRunning(addressOf(row), request)) continue;
+      const reading = { from: seq, isForward: true, limit: answerTurns };
+      const next = this.turns(Number(row.id), reading);
+      const isAnswered = next.some(
+        ({ inReplyTo, kind, complete: isWhole }) =>
+          inReplyTo === request && kind === undefined && isWhole !== false,
+      );
+      if (!isAnswered) items[at] = { ...turn, outcome: "lost" };
+    }
   }
 
   /** @returns The latest hits first: an order by relevance would read every match. */

@@ -69,6 +69,8 @@ export class SqliteStore {
   private readonly state: StoreState;
   /** The messages of persons that wait, whose rows may record their acceptance, too. */
   private readonly waitingTurns = new Map<string, { taken: Taken | undefined }>();
+  /** Messages whose answers have not ended. Those of earlier processes are lost. */
+  private readonly running = new Set<string>();
   private readonly writer: Writer;
   private readonly timers: { tidy?: unknown; growth?: unknown; expiry?: unknown } = {};
   private savedAt = -Infinity;
@@ -82,7 +84,11 @@ export class SqliteStore {
     const { path, durability, clock, log, changed } = options;
     this.options = options;
     this.connection = connection;
-    this.history = new History(connection, () => this.beforeReading());
+    this.history = new History(
+      connection,
+      () => this.beforeReading(),
+      ({ channel, session }, request) => this.running.has(keyOf(channel, session, request)),
+    );
     this.upkeep = new Upkeep(connection, () => clock.monotonic());
     this.state = new StoreState(options);
     const { history, upkeep } = this;
@@ -138,6 +144,7 @@ export class SqliteStore {
     const { request, answers } = entry;
     const name = keyOf(address.channel, address.session, request ?? "");
     if (request !== undefined) this.waitingTurns.set(name, turn);
+    if (request !== undefined) this.running.add(name);
     const answered =
       answers === undefined
         ? undefined
@@ -190,6 +197,9 @@ export class SqliteStore {
 
   /** Stores the end of an answer with the frames that were added in this turn of the loop. */
   noteEnd(address: Address, request: string, end: StoredEnd | undefined): void {
+    const name = keyOf(address.channel, address.session, request);
+    if (end) this.running.delete(name);
+    else this.running.add(name);
     const live = this.reading(() => this.rows.find(address));
     if (live === undefined) return;
     const run = (): void => this.rows.noteEnd(live, request, end);

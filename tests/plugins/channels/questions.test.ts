@@ -193,12 +193,13 @@ describe("Questions", () => {
     );
   });
 
-  test("settles the questions of a stopped run before its signal aborts", async () => {
+  test("aborts the signal of a stopped run with its question", async () => {
     const order: string[] = [];
     await asking(
       async ({ ask, signal }) => {
         signal.addEventListener("abort", () => order.push("abort"));
-        order.push((await ask(approval)).outcome);
+        // A bridge passes the signal on.
+        order.push((await ask({ ...approval, signal })).outcome);
       },
       async ({ channel }) => {
         deliver(channel, channel.message({ id: "m" }));
@@ -206,7 +207,7 @@ describe("Questions", () => {
         void channel.inlet().stop("s", "m", ann);
         await turn();
         await turn();
-        expect(order).toEqual(["stopped", "abort"]);
+        expect(order).toEqual(["abort", "stopped"]);
         expect(channel.sent[1]!.message!.content).toBe(
           "Delete 3 files?\n\nStopped by Ann before this was answered.",
         );
@@ -331,6 +332,78 @@ describe("Questions", () => {
       async ({ channel }) => {
         const message = channel.message({ id: `answer:${"0".repeat(32)}` });
         await expect(channel.inlet().deliver(message)).rejects.toMatchObject({ code: "id_reused" });
+      },
+    );
+  });
+
+  test("ends as stopped whatever the application does after that", async () => {
+    for (const asks of [1, 2])
+      await asking(
+        async ({ ask, reply, signal }) => {
+          await Promise.all(Array.from({ length: asks }, () => ask(approval)));
+          expect(signal.aborted).toBe(true);
+          await reply({ content: "shown" }).catch(() => undefined);
+        },
+        async ({ channel, calls }) => {
+          calls.recordTimes();
+          const delivered = channel.inlet().deliver(channel.message({ id: "m" }));
+          await turn();
+          void channel.inlet().stop("s", "m", ann);
+          expect(await delivered).toBe("accepted");
+          await expect.poll(() => calls.times()[0]?.outcome).toBe("stopped");
+          expect(channel.sent.filter(({ message }) => !message?.question)).toEqual([]);
+        },
+      );
+  });
+
+  test("accepts the message that asks, and keeps the next one", async () => {
+    const received: string[] = [];
+    await asking(
+      async ({ id, ask }) => {
+        received.push(id);
+        if (id === "m1") await ask(approval);
+      },
+      async ({ channel, calls }) => {
+        const first = channel.inlet().deliver(channel.message({ id: "m1" }), { dedupe: true });
+        const second = channel.inlet().deliver(channel.message({ id: "m2" }), { dedupe: true });
+        expect(await first).toBe("accepted");
+        await turn();
+        expect(received).toEqual(["m1"]);
+        const again = channel.inlet().deliver(channel.message({ id: "m1" }), { dedupe: true });
+        expect(await again).toBe("duplicate");
+        await calls.answer(to, calls.questions()[0]!.id, { option: "no" }, ann, "dashboard");
+        expect(await second).toBe("accepted");
+        expect(received).toEqual(["m1", "m2"]);
+      },
+    );
+  });
+
+  test("lets the next message in when the asking one is accepted", async () => {
+    const received: string[] = [];
+    await asking(
+      async ({ id, ask, accept }) => {
+        received.push(id);
+        if (id === "m2") return;
+        const asked = ask(approval);
+        accept();
+        await asked;
+      },
+      async ({ channel, calls }) => {
+        void channel.inlet().deliver(channel.message({ id: "m1" }));
+        await channel.inlet().deliver(channel.message({ id: "m2" }));
+        expect(received).toEqual(["m1", "m2"]);
+        expect(calls.questions()).toHaveLength(1);
+      },
+    );
+  });
+
+  test("accepts no message whose question is invalid", async () => {
+    await asking(
+      async ({ ask }) => void (await ask({ ...approval, title: 7 } as never)),
+      async ({ channel }) => {
+        await expect(channel.inlet().deliver(channel.message({ id: "m" }))).rejects.toThrow(
+          "title",
+        );
       },
     );
   });

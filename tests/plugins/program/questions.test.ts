@@ -140,9 +140,9 @@ describe("question.ask", () => {
     );
     const { channels } = program.kernel.services;
     const said = program.say("go");
+    expect(await said).toBe("accepted");
     await waitFor(() => channels.questions().length === 1);
     program.say("exit", "t").catch(() => undefined);
-    await expect(said).rejects.toMatchObject({ code: "application_ended" });
     await program.seen.next("the question");
     const { message } = await program.seen.next("the reply");
     expect(message).toMatchObject({

@@ -57,7 +57,8 @@ const isOf = (message: Message, request: string): message is AppMessage =>
   message.kind === "text" && message.requestId === request && !message.asked;
 
 function describeEnd(name: string, request: string, run: Run, thread: Thread): Announced {
-  if (run.outcome === "failed") return { role: "alert", text: `${name} failed: ${failureOf(run)}` };
+  if (run.outcome === "failed" || run.outcome === "lost")
+    return { role: "alert", text: `${name} failed: ${failureOf(run)}` };
   if (run.outcome === "stopped") return { role: "status", text: `${name} was stopped` };
   const text = thread.messages.flatMap((one) => (isOf(one, request) ? [one.content] : []));
   const said = firstSentences(text.join("\n\n"));

@@ -13,5 +13,10 @@ const failures: Readonly<Record<string, string>> = {
   too_large: tooLarge, // in the history
 };
 
+const lost = "Doorward was stopped before the answer ended.";
+
 export const failureOf = (run: Run | undefined): string =>
-  run?.reason ?? failures[run?.code ?? ""] ?? "The application failed.";
+  (run?.outcome === "lost" ? lost : undefined) ??
+  run?.reason ??
+  failures[run?.code ?? ""] ??
+  "The application failed.";

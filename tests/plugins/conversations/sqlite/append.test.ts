@@ -13,6 +13,7 @@ import {
   say,
   StoppedTime,
   write,
+  type TestEntry,
 } from "../../../support/sqlite-store.ts";
 
 const rejected = (code: string, text = "") => ({
@@ -61,6 +62,30 @@ describe("append", () => {
       { outcome: "failed", message },
     ]);
     connection.close();
+  });
+
+  test("reads messages of an earlier process without a whole answer as lost", async () => {
+    const folder = createFolder();
+    const first = await openStore({ folder });
+    const user = (request: string): TestEntry =>
+      entry("user", request, "x", { request, payload: { request_id: request } });
+    const reply = entry("create", "m1", "answer", { payload: { request_id: "r1" } });
+    const id = await begin(first, user("r1"));
+    const rest = [reply, user("r2"), user("r3")];
+    for (const each of rest) await write(first, each);
+    first.noteEnd(address, "r3", { outcome: "stopped", answerMs: 1 });
+    const outcomes = (store: typeof first) =>
+      store.history
+        .read(id)
+        .items.flatMap(({ requestId, outcome }) => (requestId ? [[requestId, outcome]] : []));
+    const before = outcomes(first);
+    await first.end();
+    const second = await openStore({ folder });
+    const ended = ["r3", "stopped"];
+    expect(before).toEqual([["r1", undefined], ["r2", undefined], ended]);
+    expect(outcomes(second)).toEqual([["r1", undefined], ["r2", "lost"], ended]);
+    second.noteEnd(address, "r2", undefined);
+    expect(outcomes(second)[1]).toEqual(["r2", undefined]);
   });
 
   test("rejects what does not fit, and works after something was forgotten", async () => {

@@ -82,7 +82,7 @@ describe("read", () => {
     const payload = { request_id: "q1", media: [image], sender, door: "pico" };
     const id = await begin(
       store,
-      entry("user", "u1", "look", { payload }),
+      entry("user", "u1", "look", { payload, request: "q1" }),
       entry("create", "m1", "hmm", { payload: { kind: "thought", request_id: "u1" } }),
       entry("create", "m2", "par", { final: false }),
       entry("create", "m3", "", { payload: { placeholder: true } }),

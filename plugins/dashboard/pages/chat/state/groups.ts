@@ -115,7 +115,7 @@ function toSegments(draft: Draft, run: Run | undefined): Segment[] {
 
 function stateOf({ parts }: Draft, run: Run | undefined): AnswerState {
   if (run && run.endedAt === undefined) return "working";
-  if (run?.outcome === "failed") return "failed";
+  if (run?.outcome === "failed" || run?.outcome === "lost") return "failed";
   if (run?.outcome === "stopped" || run?.finishReason === "stopped") return "stopped";
   if (run?.outcome === undefined && parts.at(-1)?.isCut) return "stopped";
   return parts.some(({ isFinal, asked }) => !isFinal && !asked) ? "incomplete" : "done";

@@ -89,7 +89,7 @@ export type Message = UserMessage | AppMessage | Note;
 export interface Run {
   readonly startedAt: number;
   readonly endedAt?: number;
-  /** `completed`, `stopped` or `failed`. */
+  /** `completed`, `stopped`, `failed` or, in the history, `lost`. */
   readonly outcome?: string;
   readonly finishReason?: string;
   /** Code of the error, with the outcome `failed`. */
