@@ -47,6 +47,21 @@ const restartFix = "restart the launcher, or undo the edit";
  * the owner can change it. Starts nothing.
  */
 export async function programChecks(found: Survey): Promise<(CheckView | undefined)[]> {
+  return [statusCheck(found.running?.application), ...(await processChecks(found))];
+}
+
+/** Checks the status that the application of the running launcher has given. */
+function statusCheck(status: DoctorFacts["application"]): CheckView | undefined {
+  if (status === undefined) return undefined;
+  const { state, name = "The application", message, fix } = status;
+  const own = createCheck("application-ready", "The application is ready");
+  const reason = message ?? `${name} says that it is ${state.replace("_", " ")}.`;
+  if (state === "ready") return own.ok(message ?? `${name} is ready.`);
+  const repair = fix ?? "read its output on the page Activity";
+  return state === "failed" ? own.failed(reason, repair) : own.warning(reason, repair);
+}
+
+async function processChecks(found: Survey): Promise<(CheckView | undefined)[]> {
   const { command, check } = await programConfigured(found);
   const { running } = found;
   if (!running) return [check];

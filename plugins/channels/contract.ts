@@ -172,6 +172,42 @@ export interface ApplicationOptions {
    * @defaultValue nothing
    */
   readonly can?: () => readonly string[];
+  /**
+   * Says how the application is now, for the overview, the doctor and the chat page. Called often,
+   * so it must be fast. Call `statusChanged` of the service `channels` after changes.
+   *
+   * @defaultValue nothing is shown
+   */
+  readonly status?: () => ApplicationStatus | undefined;
+}
+
+/** The status of an application, in its own words. Texts are plain, in one line. */
+export interface ApplicationStatus {
+  /** `needs_action`: a person must do something first. `failed`: it cannot answer. */
+  readonly state: "ready" | "starting" | "needs_action" | "failed";
+  /** Name for people, such as "OpenCode 1.18". At most 80 characters. */
+  readonly name?: string;
+  /** A sentence about the state. At most 500 characters. */
+  readonly message?: string;
+  /** How to repair it, such as "Run `agent login` in a terminal". At most 500 characters. */
+  readonly fix?: string;
+  /** Id of the present mode. */
+  readonly mode?: string;
+  /** Modes that it has, at most 32. `unguarded`: in it, the application acts without asking. */
+  readonly modes?: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly unguarded?: boolean;
+  }[];
+  /** Commands that a person can write as `/name`, at most 256: the chat page offers them. `hint`
+   *  says what may follow the name. */
+  readonly commands?: readonly {
+    readonly name: string;
+    readonly description?: string;
+    readonly hint?: string;
+  }[];
+  /** Numbers for the overview, at most 16, such as `{ label: "Asked", value: 3 }`. */
+  readonly counts?: readonly { readonly label: string; readonly value: number }[];
 }
 
 /** The channels service. Calls that send reject with `not_running`, `too_large`, `rate_limited`,
@@ -279,6 +315,10 @@ export interface Channels {
   can(name: "tools" | "continue"): boolean;
   /** The `suggestions` of the application; undefined if it has none. */
   suggestions(): readonly string[] | undefined;
+  /** Reads the status of the application; undefined if it gives none. */
+  applicationStatus(): ApplicationStatus | undefined;
+  /** Announces that the status has changed, at most every 250 ms. */
+  statusChanged(): void;
   /**
    * Records the times of the newest 200 messages, without their content.
    *

@@ -83,4 +83,6 @@ export type ChannelsEvents = {
   "channels:session-left": Address;
   /** The status of a sent message advanced. */
   "channels:receipt-changed": Address & Receipt;
+  /** The application says something else about itself: see `applicationStatus`. */
+  "channels:application-changed": Readonly<Record<never, never>>;
 };

@@ -55,6 +55,7 @@ export class Inbound {
         readonly width: number;
         readonly suggestions: readonly string[] | undefined;
         readonly can: ApplicationOptions["can"];
+        readonly status: ApplicationOptions["status"];
       })
     | undefined;
   private stopping: AbortController | undefined;
@@ -87,7 +88,7 @@ export class Inbound {
 
   handle(application: Application, options: ApplicationOptions = {}): Release {
     const { perSession = 1, stopGraceS = defaultStopGraceS, order = "accepted" } = options;
-    const { suggestions, withdraw, can } = options;
+    const { suggestions, withdraw, can, status } = options;
     if (typeof application !== "function")
       throw channelsErrors.application_invalid(application === null ? "null" : typeof application);
     if (this.current) throw channelsErrors.application_taken();
@@ -95,7 +96,8 @@ export class Inbound {
     const width = Math.max(1, perSession);
     const stopGraceMs = stopGraceS * 1_000;
     const isOrdered = order === "ended";
-    const registration = { application, width, stopGraceMs, isOrdered, suggestions, withdraw, can };
+    const own = { application, width, stopGraceMs, isOrdered };
+    const registration = { ...own, suggestions, withdraw, can, status };
     this.current = registration;
     return () => {
       if (this.current === registration) this.current = undefined;
@@ -103,6 +105,9 @@ export class Inbound {
   }
 
   readonly can = (name: string): boolean => this.current?.can?.().includes(name) === true;
+
+  /** Reads the status of the application, unchecked. */
+  readonly status = (): unknown => this.current?.status?.();
 
   suggestions(): readonly string[] | undefined {
     return this.current?.suggestions;

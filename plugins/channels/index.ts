@@ -33,6 +33,7 @@ import { addAnswer, createTrafficCounts, trafficCalls, type TrafficCounts } from
 import { SessionQuestions } from "./session-questions.ts";
 import { ReplyStreams } from "./reply-streams.ts";
 import { Sessions } from "./sessions.ts";
+import { StatusReader } from "./status-schema.ts";
 import { answerIdPattern } from "./durable-answers.ts";
 
 export { application } from "./application.ts";
@@ -466,6 +467,7 @@ function createService(scope: ChannelsScope, parts: Parts, recording: Recording)
     ...trafficCalls(counts, scope.clock),
     can: inbound.can,
     suggestions: () => inbound.suggestions(),
+    ...statusCalls(scope, inbound),
     stop: (to, id, by) => call("stop", to, () => route.stopMessages(to, id, by)),
     busySessions: (channel) => inbound.queues.busySessions(channel),
     list: () => adapters.list(),
@@ -477,6 +479,28 @@ function createService(scope: ChannelsScope, parts: Parts, recording: Recording)
       adapters.add(recording.observe(adapter), recording.isKept(adapter));
       questions.attached();
       return createChannelHandle(scope, parts, adapter);
+    },
+  };
+}
+
+/** Milliseconds between two events about the status. */
+const statusIntervalMs = 250;
+
+function statusCalls(
+  { emit, after, log }: ChannelsScope,
+  inbound: Inbound,
+): Pick<Channels, "applicationStatus" | "statusChanged"> {
+  const reader = new StatusReader(log);
+  let isWaiting = false;
+  return {
+    applicationStatus: () => reader.read(inbound.status),
+    statusChanged: () => {
+      if (isWaiting) return;
+      isWaiting = true;
+      after(statusIntervalMs, () => {
+        isWaiting = false;
+        emit("channels:application-changed", {});
+      });
     },
   };
 }

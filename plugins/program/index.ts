@@ -4,7 +4,7 @@
 // received, `replies` passes its output to the channels.
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import { createPrivateFolder } from "../../lib/files/index.ts";
-import type { ApplicationOptions, Message } from "../channels/index.ts";
+import type { ApplicationOptions, ApplicationStatus, Message } from "../channels/index.ts";
 import { OutputLog, Supervisor } from "../../lib/child-process/index.ts";
 import { createRunningTimer } from "../../lib/running-time.ts";
 import { AnswerFiles } from "./answer-files.ts";
@@ -76,7 +76,7 @@ export interface ProgramOptions {
 }
 
 /** Parts of the protocol that this version understands, for programs. */
-const understood = "stop,append,parts,questions,tools,continue,order";
+const understood = "stop,append,parts,questions,tools,continue,order,status";
 /** Accepted and unfinished messages of one session. */
 const maxPerSession = 64;
 const maxLineBytes = 1024 * 1024;
@@ -158,6 +158,8 @@ class ProgramApplication {
   /** Undefined until the running program says what it can do. */
   private capabilities: readonly string[] | undefined;
   private isOrdered = false;
+  /** The last `status` line of the running program. */
+  private ownStatus: ApplicationStatus | undefined;
   private readonly answerHistory: ReturnType<typeof createHistoryLines>;
   private isEventScheduled = false;
   private isPaused = false;
@@ -167,13 +169,8 @@ class ProgramApplication {
     options: ProgramOptions,
     folder: AnswerFolder | undefined,
   ) {
-    const { command, cwd, restart = "always", timeoutS = 120 } = options;
-    const {
-      stopGraceS = 10,
-      questionMaxS = 0,
-      suggestions,
-      redact = (text: string) => text,
-    } = options;
+    const { command, cwd, restart = "always", timeoutS = 120, suggestions } = options;
+    const { stopGraceS = 10, questionMaxS = 0, redact = (text: string) => text } = options;
     const { needs, uses, clock, log, after } = scope;
     const files = new AnswerFiles(uses.media, folder);
     this.scope = scope;
@@ -182,6 +179,7 @@ class ProgramApplication {
       stopGraceS,
       withdraw: (message) => this.pendingMessages.withdraw(message),
       can: () => this.capabilities ?? [],
+      status: () => this.ownStatus,
       ...(suggestions && { suggestions }),
     };
     this.commandLine = redact(command.join(" "));
@@ -306,7 +304,14 @@ class ProgramApplication {
     this.emitStateChanged();
   }
 
+  private setStatus(status: ApplicationStatus | undefined): void {
+    if (status === this.ownStatus) return;
+    this.ownStatus = status;
+    this.scope.needs.channels.statusChanged();
+  }
+
   private onEnded(how: string, isDown: boolean): void {
+    this.setStatus(undefined);
     this.capabilities = undefined;
     this.isOrdered = false;
     this.questions.programEnded(how);
@@ -346,6 +351,7 @@ class ProgramApplication {
     const frame = parseFrame(value);
     if (typeof frame !== "string") {
       if (frame.type === "ready") return this.onReady(text, frame);
+      if (frame.type === "status") return this.setStatus(frame.payload as ApplicationStatus);
       if (frame.type === "history.get") return void this.answerHistory(frame);
       if (frame.type === "question.ask") return this.questions.ask(frame);
       if (frame.type === "question.withdraw") return this.questions.withdraw(frame);

@@ -15,6 +15,7 @@ import type {
 } from "../channels/index.ts";
 import type { AnswerFile } from "./answer-files.ts";
 import { toProgramMedia, type MessageFiles } from "./message-media.ts";
+import { statusSchema } from "../channels/status-schema.ts";
 import { planEntry, toolCall, toToolCall } from "./tool-call.ts";
 
 const name = z.string().min(1).max(256);
@@ -168,6 +169,7 @@ const titleSchema = z.object({
   }),
 });
 
+const statusFrameSchema = z.object({ type: z.literal("status"), payload: statusSchema });
 const frameSchema = z.discriminatedUnion("type", [
   createSchema,
   updateSchema,
@@ -181,14 +183,16 @@ const frameSchema = z.discriminatedUnion("type", [
   askSchema,
   withdrawSchema,
   titleSchema,
+  statusFrameSchema,
 ]);
+type StatusFrame = z.output<typeof statusFrameSchema>;
 type ProgramFrame = z.output<typeof frameSchema>;
 export type ReadyFrame = z.output<typeof readySchema>;
 export type HistoryFrame = z.output<typeof historySchema>;
 export type AskFrame = z.output<typeof askSchema>;
 export type WithdrawFrame = z.output<typeof withdrawSchema>;
 export type TitleFrame = z.output<typeof titleSchema>;
-type OtherFrame = ReadyFrame | HistoryFrame | AskFrame | WithdrawFrame | TitleFrame;
+type OtherFrame = ReadyFrame | HistoryFrame | AskFrame | WithdrawFrame | TitleFrame | StatusFrame;
 /** A line about a message. */
 export type MessageFrame = Exclude<ProgramFrame, OtherFrame>;
 export type AppendPayload = z.output<typeof appendSchema>["payload"];

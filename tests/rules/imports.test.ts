@@ -31,7 +31,7 @@ const packages: Readonly<Record<string, RegExp>> = {
     "^plugins/((protocols/|dashboard/)?[^/]+/config|" +
       "dashboard/server/(request|auth/sign-in-keeper)|program/(protocol|tool-call)|media/file-id|" +
       // The application is checked where its messages enter.
-      "channels/(question|message|step)-schema)\\.ts$|^lib/acp-wire/schema\\.ts$|^bin/acp/requests\\.ts$",
+      "channels/(question|message|step|status)-schema)\\.ts$|^lib/acp-wire/schema\\.ts$|^bin/acp/requests\\.ts$",
   ),
   "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^lib\/files\//,
@@ -151,6 +151,7 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   "plugins/channels/history.ts": new Set(["dashboard"]),
   // Lines of programs and replies of hosts have one form.
   "plugins/channels/step-schema.ts": new Set(["program"]),
+  "plugins/channels/status-schema.ts": new Set(["program"]),
   // Each protocol tells the sender what the host wrote for them.
   "plugins/channels/sender-error.ts": new Set(["pico-server", "protocols", "dashboard"]),
   // Words of both plugins, which the contract of channels exports again.

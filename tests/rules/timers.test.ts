@@ -127,6 +127,7 @@ describe("Timers of plugins", () => {
       "plugins/acp/index.ts this.scope.after(eventIntervalMs, () => {",
       "plugins/acp/index.ts const cancel = this.scope.after(blockedMs, () => {",
       // Registers a host late, sends the next text of a stream, and sends a count of lines.
+      "plugins/channels/index.ts after(statusIntervalMs, () => {",
       "plugins/channels/index.ts after(applicationWaitMs, () => {",
       "plugins/channels/reply-streams.ts this.cancelTimer = after(wait, () => {",
       "plugins/program/index.ts this.scope.after(eventIntervalMs, () => {",

@@ -27,6 +27,7 @@ export async function runDoctor(
     store: services.conversations?.health(),
     plugins: services.pluginViews(),
     program: services.program?.status(),
+    application: services.channels?.applicationStatus(),
     tokens: (await tokensView(auth)).tokens,
     refusals: observers.activity.clientRefusals().map(toRejectedConnection),
     handshakes: () => testChannel(context, services.tokenSecrets.reveal("pico")),

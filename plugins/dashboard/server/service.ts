@@ -1,7 +1,7 @@
 /** Types that other plugins and hosts of the dashboard use. @module */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Awaitable, Release } from "../../../kernel/index.ts";
-import type { AttachedChannel, Channels } from "../../channels/index.ts";
+import type { ApplicationStatus, AttachedChannel, Channels } from "../../channels/index.ts";
 import type { Conversations, StoreHealth } from "../../conversations/index.ts";
 import type { Decisions } from "../../decisions/index.ts";
 import type { Http, Identity } from "../../http/index.ts";
@@ -141,6 +141,8 @@ export interface DoctorFacts extends RequestObservations {
   readonly tokens: readonly TokenRow[];
   /** The application, if it is a program. */
   readonly program?: ProgramView | undefined;
+  /** The status that the application gives, if any. */
+  readonly application?: ApplicationStatus | undefined;
   /** Rejected clients, newest first. */
   readonly refusals: readonly RejectedConnectionView[];
   /** Performs a real handshake with each token method. */

@@ -26,6 +26,8 @@ export interface FeedEvents {
   "signed-in": At & { readonly signIn: string; readonly address: string; readonly via: string };
   "sign-in-refused": At & { readonly code: string; readonly address: string; readonly via: string };
   "signed-out": At & { readonly signIn: string; readonly reason: string };
+  /** The application says something else about itself. */
+  application: At;
   program: At & ProgramEvents["program:state-changed"];
   token: At & { readonly name: string; readonly what: "rotated" | "removed" };
   /** A key was created, used for the first time, changed or ended. */

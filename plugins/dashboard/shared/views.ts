@@ -1,5 +1,5 @@
 /** API responses. Times are Unix milliseconds. Only rotate and reveal return tokens. @module */
-import type { AttachedChannel } from "../../channels/index.ts";
+import type { ApplicationStatus, AttachedChannel } from "../../channels/index.ts";
 import type { StoreHealth } from "../../conversations/index.ts";
 import type { PicoConnection } from "../../pico-server/index.ts";
 import type { ProgramStatus } from "../../program/index.ts";
@@ -200,6 +200,8 @@ export interface StatusView {
   readonly otherChannels?: readonly AttachedChannel[];
   /** The application, if it is a program. */
   readonly program?: ProgramView;
+  /** The status that the application gives, if any. */
+  readonly application?: ApplicationStatus;
   /** True if the echo answers, because no program is set. */
   readonly echo?: boolean;
   /** Absent in other hosts. */

@@ -241,7 +241,7 @@ describe("a program with parts", () => {
     });
     await harness.deliver({ id: "a" });
     expect((await harness.seen.next("the reply")).message?.content).toBe(
-      "stop,append,parts,questions,tools,continue,order",
+      "stop,append,parts,questions,tools,continue,order,status",
     );
   });
 });

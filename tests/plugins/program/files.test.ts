@@ -168,7 +168,7 @@ describe("answer with a file", () => {
     await running.say("go", "s", "1");
     const { content } = (await running.seen.next("a message")).message!;
     expect(content).toMatch(
-      /^stop,append,parts,questions,tools,continue,order,media \/.*doorward-media-/,
+      /^stop,append,parts,questions,tools,continue,order,status,media \/.*doorward-media-/,
     );
     expect(content).not.toContain(running.folder);
   });

@@ -14,6 +14,7 @@ import { canEdit, isInConversation, type UserMessage } from "./state/thread.ts";
 import { focusField, writingIn, type Writing } from "./state/unsent.ts";
 import { selectPath } from "./state/versions.ts";
 
+const useCommands = onDemand(() => import("./commands.tsx"));
 const useChosen = onDemand(() => import("./files/chosen.tsx"));
 
 /** Saves the message when the page is hidden, and ends an edit when the conversation is left. */
@@ -111,6 +112,7 @@ export function Composer({ store, conversation }: ShownConversation): JSX.Elemen
         {!isTextOnly && (
           <Pasted text={text} setText={type} add={add} canAttach={maxFileBytes !== undefined} />
         )}
+        <Commands text={text} type={type} />
         <div class="box">
           {chosen && <chosen.Chosen conversation={conversation} unsent={shown} />}
           <textarea
@@ -143,6 +145,17 @@ export function Composer({ store, conversation }: ShownConversation): JSX.Elemen
       </form>
     </div>
   );
+}
+
+interface CommandsProps {
+  readonly text: string;
+  readonly type: (text: string) => void;
+}
+
+/** The commands of the application, while the message begins with a slash. */
+function Commands(props: CommandsProps): JSX.Element | null {
+  const list = useCommands(props.text.startsWith("/"));
+  return list ? <list.CommandList {...props} /> : null;
 }
 
 function useIsWorking({ thread }: Conversation): boolean {

@@ -21,8 +21,68 @@ export { Guide } from "./guide.tsx";
 export { OtherChannels } from "../parts/other-channels.tsx";
 export { Traffic } from "./traffic.tsx";
 
+type Application = NonNullable<StatusView["application"]>;
+
+const applicationStates: Readonly<
+  Record<Application["state"], readonly ["ok" | "warn" | "bad", string]>
+> = {
+  ready: ["ok", "Ready"],
+  starting: ["warn", "Starting"],
+  needs_action: ["warn", "Needs you"],
+  failed: ["bad", "Failed"],
+};
+
+/** The status of the application as names and values. */
+function statusRows(application: Application): [name: string, value: string][] {
+  const { name, message, mode, modes = [], commands = [], counts = [] } = application;
+  const shown = modes.find(({ id }) => id === mode);
+  const acts = shown?.unguarded === true ? ", acts without asking" : "";
+  return [
+    ...(name === undefined ? [] : [["Name", name] as [string, string]]),
+    ...(message === undefined ? [] : [["State", message] as [string, string]]),
+    ...(mode === undefined ? [] : [["Mode", `${shown?.name ?? mode}${acts}`] as [string, string]]),
+    ...(commands.length === 0
+      ? []
+      : [["Commands", `${formatCount(commands.length)}, in the chat with /`] as [string, string]]),
+    ...counts.map(({ label, value }): [string, string] => [label, formatCount(value)]),
+  ];
+}
+
+/** An application of a host, or a bridge, without a process of its own. */
+export function StatusCard({ application }: { readonly application: Application }): JSX.Element {
+  const [tone, text] = applicationStates[application.state];
+  return (
+    <Card
+      id="application"
+      title="Application"
+      kind="application"
+      end={<Badge tone={tone}>{text}</Badge>}
+    >
+      <div class="body stack">
+        <Rows rows={statusRows(application)} />
+      </div>
+    </Card>
+  );
+}
+
+const Rows = ({ rows }: { readonly rows: readonly [string, string][] }): JSX.Element => (
+  <dl class="kv">
+    {rows.map(([name, value]) => (
+      <Fragment key={name}>
+        <dt>{name}</dt>
+        <dd dir="auto">{value}</dd>
+      </Fragment>
+    ))}
+  </dl>
+);
+
+interface ApplicationCardProps {
+  readonly program: ProgramView;
+  readonly application: Application | undefined;
+}
+
 /** State, process, work and standard error of the program. */
-export function ApplicationCard({ program }: { readonly program: ProgramView }): JSX.Element {
+export function ApplicationCard({ program, application }: ApplicationCardProps): JSX.Element {
   const { text, tone } = programStates[program.state];
   return (
     <Card
@@ -44,6 +104,7 @@ export function ApplicationCard({ program }: { readonly program: ProgramView }):
             </Fragment>
           ))}
         </dl>
+        {application && <Rows rows={statusRows(application)} />}
         <div class="stack">
           <h3 id="stderr">Recent stderr output</h3>
           {program.stderr.length === 0 ? (

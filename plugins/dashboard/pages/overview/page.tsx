@@ -73,6 +73,7 @@ export function OverviewPage({ data, cards: given }: OverviewProps): JSX.Element
       "refused",
       "token",
       "program",
+      "application",
       "settings",
     ],
   });
@@ -81,7 +82,7 @@ export function OverviewPage({ data, cards: given }: OverviewProps): JSX.Element
     minIntervalMs: figuresIntervalMs,
   });
   const status = value.value;
-  const { program, channel, otherChannels, refusals, now, store } = status;
+  const { program, application, channel, otherChannels, refusals, now, store } = status;
   const nodes = store?.nodes;
   const findings = useFindings(status);
   const guide = useGuide(status, data.guide !== false);
@@ -101,7 +102,13 @@ export function OverviewPage({ data, cards: given }: OverviewProps): JSX.Element
         <Later>{cards && <cards.Attention findings={findings} now={now} />}</Later>
       )}
       <Tiles figures={figures.value.value} channel={channel} failedSignIns={failedSignIns} />
-      {program && <Later>{cards && <cards.ApplicationCard program={program} />}</Later>}
+      {program ? (
+        <Later>
+          {cards && <cards.ApplicationCard program={program} application={application} />}
+        </Later>
+      ) : (
+        application && <Later>{cards && <cards.StatusCard application={application} />}</Later>
+      )}
       <Later>{cards && <cards.Traffic figures={figures.value.value} />}</Later>
       {data.connections && <NewestConnections cards={cards} first={data.connections} now={now} />}
       {otherChannels && <Later>{cards && <cards.OtherChannels channels={otherChannels} />}</Later>}

@@ -258,7 +258,10 @@ export class EventFeed {
 }
 
 type PublishScope = Scope<{
-  listens: Pick<ChannelsEvents, "channels:question-asked" | "channels:question-settled"> &
+  listens: Pick<
+    ChannelsEvents,
+    "channels:application-changed" | "channels:question-asked" | "channels:question-settled"
+  > &
     ProgramEvents &
     AcpEvents &
     KeysEvents &
@@ -309,6 +312,7 @@ export function publishEvents(
   on("dashboard:signed-out", ({ signIn, reason }) =>
     feed.publish("signed-out", { at: at(), signIn, reason }),
   );
+  on("channels:application-changed", () => feed.publish("application", { at: at() }));
   for (const name of ["program:state-changed", "acp:state-changed"] as const)
     on(name, (event) => feed.publish("program", { at: at(), ...event }));
   on("token-store:resolved", () => feed.forget());

@@ -75,8 +75,12 @@ export function apiRoutes(app: FastifyInstance, context: DashboardContext): void
   requestRoutes(app, context);
 }
 
-/** Adds `POST /api/program/restart`. */
+/** Adds `POST /api/program/restart` and `GET /api/application`. */
 function programRoutes(app: FastifyInstance, { services }: DashboardContext): void {
+  app.get("/api/application", (_request, reply) => {
+    const application = services.channels?.applicationStatus();
+    return reply.send(application ? { application } : {});
+  });
   app.post("/api/program/restart", (_request, reply) => {
     if (!required(services.program, "The application is not a program.").restart())
       throw refuse("busy", { message: "The program is already ending." });

@@ -33,6 +33,7 @@ async function warningsOf(
     return [{ id: "tokens-not-taken", text, fix: repairHint }];
   });
   return [
+    ...applicationWarnings(context.services),
     ...storeWarnings(context.services),
     ...listenerWarnings(context.http),
     ...proxyWarnings(context.http),
@@ -158,12 +159,27 @@ export async function statusOf(
     warnings: await warningsOf(context, sections),
     ...openQuestions(context.services),
     ...(context.services.program ? { program: context.services.program.status() } : {}),
+    ...applicationFacts(context.services),
     ...launcherFacts(context),
     ...(context.services.conversations && { store: context.services.conversations.health() }),
     ...(context.services.pluginViews().length > 0
       ? { plugins: context.services.pluginViews() }
       : {}),
   };
+}
+
+function applicationFacts({ channels }: ServiceContext): Pick<StatusView, "application"> {
+  const application = channels?.applicationStatus();
+  return application ? { application } : {};
+}
+
+/** The application says that it cannot answer, and how to repair it. */
+function applicationWarnings({ channels }: ServiceContext): WarningView[] {
+  const { state, name = "The application", message, fix } = channels?.applicationStatus() ?? {};
+  if (state !== "needs_action" && state !== "failed") return [];
+  const what = state === "failed" ? "cannot answer" : "needs something from you";
+  const text = message === undefined ? `${name} ${what}.` : message;
+  return [{ id: "application", text, fix: fix ?? "Read its output on the page Activity." }];
 }
 
 function openQuestions({ channels }: ServiceContext): Pick<StatusView, "questions"> {
