@@ -280,6 +280,9 @@ export interface Channels {
   ): Promise<AnswerResult>;
   /** Lists the open questions, oldest first. */
   questions(filter?: Partial<Address>): readonly OpenQuestion[];
+  /** Lists the open questions of all nodes, oldest first. While a shared store is away, it lists
+   *  those that this node has. */
+  allQuestions(filter?: Partial<Address>): Promise<readonly OpenQuestion[]>;
   /** Finds the session of a question that is open, or was settled recently. */
   findQuestion(id: string): Address | undefined;
   /** Delivers the answers of durable questions that no application has accepted, in order. Called

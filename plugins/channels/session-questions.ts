@@ -1,4 +1,5 @@
 // Connects the questions of the channels with stores, nodes and the messages of their answers.
+import { codeOf } from "../../kernel/index.ts";
 import type { Conversations, SessionOwnership } from "../conversations/index.ts";
 import { DurableAnswers } from "./durable-answers.ts";
 import { channelsErrors } from "./errors.ts";
@@ -74,17 +75,47 @@ export class SessionQuestions {
     remove: Channels["remove"],
   ): Pick<
     Channels,
-    "ask" | "deliverAnswers" | "findQuestion" | "questionCounts" | "questions" | "remove"
+    | "allQuestions"
+    | "ask"
+    | "deliverAnswers"
+    | "findQuestion"
+    | "questionCounts"
+    | "questions"
+    | "remove"
   > {
     const { ask, answers, questions } = this;
     return {
       ask,
       questions: (filter) => questions.list(filter),
+      allQuestions: (filter) => this.listAll(filter),
       findQuestion: (id) => questions.find(id),
       deliverAnswers: () => answers.deliverAll(),
       questionCounts: () => questions.counter.read(),
       remove: (to, id) => questions.withdraw(to, id)?.then(() => remove(to, id)) ?? remove(to, id),
     };
+  }
+
+  /** Adds the questions that other nodes have: the store knows them all. */
+  private async listAll(filter: Partial<Address> = {}): Promise<readonly OpenQuestion[]> {
+    const { store, ownership } = this.options;
+    const { channel, session } = filter;
+    if (!ownership || !store) return this.questions.list(filter);
+    const stored = await store
+      .list(channel !== undefined && session !== undefined ? { channel, session } : undefined)
+      .catch((error: unknown) => {
+        if (codeOf(error) === "store_unavailable") return [];
+        throw error;
+      });
+    // Read after the store, so that a settlement here in the meantime counts.
+    const own = this.questions.list(filter);
+    const others = stored.filter(
+      ({ id, question, ...address }) =>
+        question.state === "open" &&
+        (channel ?? address.channel) === address.channel &&
+        (session ?? address.session) === address.session &&
+        this.questions.find(id) === undefined,
+    );
+    return [...own, ...others].toSorted((a, b) => a.at - b.at);
   }
 
   isOpen(address: Address): boolean {

@@ -50,6 +50,31 @@ describe.skipIf(!hasRedis)("nodes that share Redis", () => {
     ).resolves.toMatchObject({ status: "already" });
   });
 
+  test("list the open questions of each other, and answer them", async () => {
+    const prefix = "listed";
+    const one = await start({ prefix, app: asker });
+    const two = await start({ prefix, app: asker });
+    for (const [node, session] of [
+      [one, "ann"],
+      [two, "bob"],
+    ] as const) {
+      const client = await node.connect(`/pico?session_id=${session}`);
+      client.send({ type: "message.send", payload: { content: "go" } });
+      await waitFor(() => client.frames.find(({ type }) => type === "message.create"));
+    }
+    const [first, second] = await one.services.channels.allQuestions();
+    expect([first!.session, second!.session]).toEqual(["ann", "bob"]);
+    expect(await two.services.channels.allQuestions()).toEqual([first, second]);
+    expect(one.services.channels.questions()).toEqual([first]);
+    const bob = { channel: "pico", session: "bob" };
+    expect(await one.services.channels.allQuestions({ session: "bob" })).toEqual([second]);
+    await expect(
+      one.services.channels.answer(bob, second!.id, { option: "allow" }, by, "cli"),
+    ).resolves.toMatchObject({ status: "settled" });
+    expect(await one.services.channels.allQuestions()).toEqual([first]);
+    expect(await two.services.channels.allQuestions()).toEqual([first]);
+  });
+
   test("keep a durable question open when its node ends", async () => {
     const prefix = "durable";
     const one = await start({ prefix });

@@ -24,7 +24,7 @@ async function findQuestion(
   { services }: DashboardContext,
   { session, id }: Params["params"],
 ): Promise<QuestionView | undefined> {
-  const { questions } = questionsView(services, { session });
+  const { questions } = await questionsView(services, { session });
   const open = questions.find((one) => one.id === id);
   if (open) return open;
   const channels = requireChannels(services);

@@ -45,7 +45,7 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
       guide: cookieValues(request.headers.cookie, "guide")[0] !== "off",
       figures: context.observers.figures.view(),
       connections: newestConnections(context.services),
-      ...(context.services.channels && { questions: questionsView(context.services) }),
+      ...(context.services.channels && { questions: await questionsView(context.services) }),
     }),
   });
   for (const path of ["/chat", "/chat/:name"])

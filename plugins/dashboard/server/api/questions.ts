@@ -35,11 +35,26 @@ function toView({ question: { durable: _, ...question }, ...open }: OpenQuestion
   return { ...open, label, question };
 }
 
-/** @returns The open questions, oldest first. */
-export const questionsView = (
+/** @returns The open questions of all nodes, oldest first. */
+export async function questionsView(
   services: ServiceContext,
   filter: { readonly session?: string } = {},
-): QuestionsView => ({ questions: requireChannels(services).questions(filter).map(toView) });
+): Promise<QuestionsView> {
+  const found = await requireChannels(services).allQuestions(filter);
+  return { questions: found.map(toView) };
+}
+
+/** @returns The session of a question of any node, if it is open or was settled recently. */
+export async function sessionOf(
+  services: ServiceContext,
+  id: string,
+): Promise<{ readonly channel: string; readonly session: string } | undefined> {
+  const channels = requireChannels(services);
+  const here = channels.findQuestion(id);
+  if (here) return here;
+  const found = (await channels.allQuestions()).find((one) => one.id === id);
+  return found && { channel: found.channel, session: found.session };
+}
 
 /** Pages of turns in which the owner finds an earlier question or a tool call. */
 export const maxPages = 50;
@@ -59,7 +74,7 @@ export async function findCall(
 
 /** @returns The open questions with the calls that they are about, for a terminal. */
 export async function questionsWithCalls(services: ServiceContext): Promise<QuestionsView> {
-  const { questions } = questionsView(services);
+  const { questions } = await questionsView(services);
   return {
     questions: await Promise.all(
       questions.map(async (one) => {
@@ -113,10 +128,10 @@ export function toAnswered({ status, settled, problem }: AnswerResult): {
 
 /** Adds `GET /api/questions` and `POST /api/questions/:id`. */
 export function questionRoutes(app: FastifyInstance, context: DashboardContext): void {
-  app.get("/api/questions", (request, reply) => {
+  app.get("/api/questions", async (request, reply) => {
     const { session } = parseQuery(questionsQuery, request);
     const filter = session === undefined ? {} : { session };
-    return reply.send(questionsView(context.services, filter));
+    return reply.send(await questionsView(context.services, filter));
   });
 
   app.post("/api/questions/:id", { bodyLimit: maxAnswerBytes }, async (request, reply) => {

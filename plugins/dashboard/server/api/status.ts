@@ -157,7 +157,7 @@ export async function statusOf(
     signIns: context.observers.activity.signIns(),
     refusals: context.observers.activity.refusals(),
     warnings: await warningsOf(context, sections),
-    ...openQuestions(context.services),
+    ...(await openQuestions(context.services)),
     ...(context.services.program ? { program: context.services.program.status() } : {}),
     ...applicationFacts(context.services),
     ...launcherFacts(context),
@@ -182,8 +182,8 @@ function applicationWarnings({ channels }: ServiceContext): WarningView[] {
   return [{ id: "application", text, fix: fix ?? "Read its output on the page Activity." }];
 }
 
-function openQuestions({ channels }: ServiceContext): Pick<StatusView, "questions"> {
-  const open = channels?.questionCounts().open ?? 0;
+async function openQuestions({ channels }: ServiceContext): Promise<Pick<StatusView, "questions">> {
+  const open = (await channels?.allQuestions())?.length ?? 0;
   return open > 0 ? { questions: open } : {};
 }
 

@@ -34,6 +34,7 @@ import { deleteWithin, exportDocument, requireConversations } from "../api/conve
 import {
   answerQuestion,
   questionsWithCalls,
+  sessionOf,
   requireChannels,
   toAnswered,
 } from "../api/questions.ts";
@@ -91,7 +92,7 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     plugins: context.services.pluginViews(),
     program: context.services.program?.status(),
     store: context.services.conversations?.health(),
-    questions: context.services.channels?.questionCounts().open ?? 0,
+    questions: (await context.services.channels?.allQuestions())?.length ?? 0,
     refusedEdits: fileWarnings(await sectionsOf(context.services)).map(({ text }) => text),
   }),
   "GET /local/conversations": async ({ services }, request) => {
@@ -135,7 +136,7 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   "POST /local/questions/:id": async ({ services }, { id, body }) => {
     const { session, ...answer } = parseValues(controlAnswerBody, body ?? {});
     const found = session === undefined ? undefined : { channel: "pico", session };
-    const address = found ?? requireChannels(services).findQuestion(id);
+    const address = found ?? (await sessionOf(services, id));
     if (!address) return toAnswered({ status: "unknown" }).body;
     const given = { ...address, id, answer, via: "cli" } as const;
     return toAnswered(await answerQuestion(services, given)).body;
