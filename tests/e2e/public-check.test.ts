@@ -61,6 +61,17 @@ describe("doorward doctor -public", () => {
     expect(of("public-websocket-silence")).toBeUndefined();
   });
 
+  test("warns that clients may name their address without a proxy", async () => {
+    const env = { SERVICE_LAUNCHER_TRUSTED_PROXIES: "127.0.0.1" };
+    await using open = await startLauncher({ env });
+    const words = ["doctor", "-public", open.base.href, "-quick", "-json"];
+    const { code, stdout } = await runCommand(open.home, words);
+    const { checks } = JSON.parse(stdout) as { checks: Check[] };
+    const found = checks.filter(({ result }) => result !== "ok");
+    expect([code, found.map(({ id }) => id)]).toEqual([0, ["public-client-address"]]);
+    expect(found[0]?.fix).toContain("trusted_proxies");
+  });
+
   test("uses gateway.public_url, and says that nothing answers there", async () => {
     const { code, of } = await check("-quick");
     expect([code, of("public-launcher")?.result]).toEqual([1, "failed"]);

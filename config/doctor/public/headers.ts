@@ -75,7 +75,7 @@ export function schemeCheck({ url }: Way, { facts, isProxied }: Arrival, { fix, 
 /** The proxy keeps the host with its port, and `allowed_hosts` contains it. */
 export function hostCheck(
   way: Way,
-  { facts }: Arrival,
+  { facts, isProxied }: Arrival,
   forgery: ProbeFacts | undefined,
   { fix, proxy }: Reporter,
 ): CheckView {
@@ -83,7 +83,7 @@ export function hostCheck(
   const isSecure = way.url.protocol === "https:";
   const got = bareHost(facts.peer.host, isSecure);
   const { host } = way.url;
-  if (forgery?.peer.host === forged.host)
+  if (isProxied && forgery?.peer.host === forged.host)
     return own.failed(
       `${nameOf(proxy)} forwards the X-Forwarded-Host that a visitor sends.`,
       fix("host"),

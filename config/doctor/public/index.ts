@@ -68,8 +68,14 @@ export async function checkPublic(request: PublicCheckRequest): Promise<CheckVie
       ),
     ];
   const found = await checkWay(way, request);
-  return [own.ok(`It is ${way.url.origin}${way.path}.`), ...found];
+  return [own.ok(`It is ${way.url.origin}${way.path}.`), ...found.map(withCapital)];
 }
+
+/** A reason may begin with "the proxy", if it was not recognised. */
+const withCapital = (check: CheckView): CheckView => ({
+  ...check,
+  reason: check.reason.replace(/^the /, "The "),
+});
 
 function toWay(
   address: string,

@@ -2,31 +2,19 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { CheckView, DoctorView, StatusView } from "../../shared/views.ts";
-import { turnOnChannel } from "../frame/channel-switch.ts";
 import { counts } from "../frame/counts.ts";
 import { toast } from "../frame/toasts.ts";
 import { sendRequest, type ApiError } from "../live/api.ts";
-import { useAct } from "../live/act.ts";
 import { serverNow } from "../live/clock.ts";
 import { requestAsOwner } from "../live/owner.ts";
 import { subscribe } from "../live/stream.ts";
-import { Button, LinkButton } from "../parts/button.tsx";
-import { FieldProblem } from "../parts/field.tsx";
-import { Copyable } from "../parts/copy.tsx";
+import { Button } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Notice, PageHead, Problem, Skeleton } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
-import { useSite } from "../site.tsx";
-import {
-  codeParts,
-  countOf,
-  findingsOf,
-  findingTitle,
-  fixParts,
-  passedGroups,
-  relatedPage,
-  verdict,
-} from "./checks.ts";
+import { countOf, findingsOf, passedGroups, verdict } from "./checks.ts";
+import { Finding, WithCode } from "./finding.tsx";
+import { PublicCard } from "./public-card.tsx";
 import { base } from "../live/base.ts";
 
 /** The checks run in the browser's request, so the document has none. */
@@ -62,6 +50,7 @@ export function DoctorPage(_: { readonly data: DoctorData }): JSX.Element {
           ))}
         </section>
       )}
+      {run && <PublicCard />}
       {run && <Passed checks={checks} isOpen={findings.length === 0} />}
     </div>
   );
@@ -147,75 +136,6 @@ function Verdict({ run, isRunning, start }: VerdictProps): JSX.Element {
   );
 }
 
-function Finding({ check, rerun }: { check: CheckView; rerun: () => Promise<unknown> }) {
-  const { id, result, reason, fix = "", action } = check;
-  const isFailed = result === "failed";
-  const { text, commands } = fixParts(fix);
-  const { url } = useSite();
-  const page = relatedPage(id);
-  return (
-    <article class="card finding">
-      <span class={`disc${isFailed ? " bad" : ""}`}>
-        <Icon name={isFailed ? "circle-x" : "triangle-alert"} />
-      </span>
-      <div class="what">
-        <h2>
-          <span class="unseen">{isFailed ? "Problem: " : "Warning: "}</span>
-          {findingTitle(check)}
-        </h2>
-        <p class="muted">
-          <WithCode text={reason} />
-        </p>
-        {text !== "" && (
-          <p>
-            <WithCode text={text} />
-          </p>
-        )}
-      </div>
-      <div class="fixes">
-        {action !== undefined && <FixButton action={action} rerun={rerun} />}
-        {commands.map((command) => (
-          <Copyable key={command} text={command} label="Copy command" />
-        ))}
-        {page && <LinkButton href={url(page.path)}>{page.name}</LinkButton>}
-      </div>
-    </article>
-  );
-}
-
-interface FixButtonProps {
-  readonly action: NonNullable<CheckView["action"]>;
-  readonly rerun: () => Promise<unknown>;
-}
-
-/** Fixes the finding on the server, then runs the checks again. */
-function FixButton({ action, rerun }: FixButtonProps): JSX.Element {
-  const { name, busy, run } = fixes[action];
-  const { isBusy, problem, act } = useAct(async () => {
-    const found = await run();
-    if (found === undefined) void rerun();
-    return found;
-  });
-  return (
-    <>
-      <Button kind="primary" busy={isBusy && busy} onClick={act}>
-        {name}
-      </Button>
-      <FieldProblem text={problem} />
-    </>
-  );
-}
-
-function WithCode({ text }: { readonly text: string }): JSX.Element {
-  return (
-    <>
-      {codeParts(text).map((part, index) =>
-        index % 2 === 1 ? <code key={index}>{part}</code> : part,
-      )}
-    </>
-  );
-}
-
 interface PassedProps {
   readonly checks: readonly CheckView[];
   readonly isOpen: boolean;
@@ -251,19 +171,6 @@ function Passed({ checks, isOpen }: PassedProps): JSX.Element | null {
       ))}
     </section>
   );
-}
-
-/** A button of a finding. `run` resolves with the problem; undefined after success. */
-const fixes = {
-  "restart-program": { name: "Restart the program", busy: "Restarting…", run: restartProgram },
-  "turn-on-channel": { name: "Turn on the channel", busy: "Turning on…", run: turnOnChannel },
-};
-
-async function restartProgram(): Promise<string | undefined> {
-  const answer = await requestAsOwner("POST", "/api/program/restart");
-  if ("error" in answer) return answer.error.message;
-  toast({ text: "The program restarts" });
-  return undefined;
 }
 
 interface RingProps {

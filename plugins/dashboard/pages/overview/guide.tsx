@@ -153,6 +153,9 @@ function Device(): JSX.Element {
         <LinkButton icon="plug" href={url("/clients")}>
           Connect a client
         </LinkButton>
+        <LinkButton icon="globe" href={url("/doctor#public")}>
+          Check the way in
+        </LinkButton>
       </div>
     </>
   );
