@@ -115,6 +115,13 @@ export const commands: Readonly<Record<string, Command>> = {
     },
     load: async () => (await import("./questions.ts")).answer,
   },
+  push: {
+    usage: [
+      ["push", "List the devices that receive notifications"],
+      ["push test", "Send a test to all of them"],
+    ],
+    load: async () => (await import("./push.ts")).push,
+  },
   stop: {
     usage: [
       ["stop", "Stop the running answer of a conversation; the launcher continues"],

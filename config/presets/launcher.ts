@@ -24,6 +24,7 @@ import { media } from "../../plugins/media/index.ts";
 import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoClient } from "../../plugins/pico-client/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
+import { push } from "../../plugins/push/index.ts";
 import { records } from "../../plugins/records/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
@@ -102,7 +103,14 @@ export async function createLauncher(options: LauncherOptions) {
   const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
   let isEcho = false;
   const board = createDashboard(options, places, { plugins, echoes: () => isEcho });
-  const loaded = await loadSettings(options, places, [store, mediaFiles, ...base, board]);
+  const notifications = push();
+  const loaded = await loadSettings(options, places, [
+    store,
+    mediaFiles,
+    ...base,
+    board,
+    notifications,
+  ]);
   const file = config ?? join(home, "config.json");
   const app = await createApplication(options, loaded.handler, file);
   isEcho = app.name === "echo";
@@ -114,7 +122,7 @@ export async function createLauncher(options: LauncherOptions) {
   ];
   const own = [tokenStore(form), settings(loaded.sources), store, kept, mediaFiles] as const;
   const first = [...own, channels(), ...base] as const;
-  const kernel = createKernel([...first, app, board], {
+  const kernel = createKernel([...first, app, board, notifications], {
     config: loaded.config,
     log,
     plugins: optional,

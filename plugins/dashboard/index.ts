@@ -35,6 +35,7 @@ import { PublicCheckRunner } from "./server/probe/public-checks.ts";
 import { serveProbe } from "./server/probe/routes.ts";
 import type {
   ControlSocketOptions,
+  DashboardApi,
   DashboardShape,
   Doctor,
   LogSource,
@@ -163,10 +164,15 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
   const { sessions, keeper } = await openSignIns(scope, options);
   const phase = { serving: false, stopping: false };
   const grants = new ProbeGrants(scope.clock, scope.random);
-  const context = createContext(scope, options, { sessions, keeper, phase, grants });
-  const { feed } = context.observers;
-
   const plugins = createPluginRoutes();
+  const context = createContext(scope, options, {
+    sessions,
+    keeper,
+    phase,
+    grants,
+    plugins,
+  });
+  const { feed } = context.observers;
   scope.onStop(scope.uses.channels?.recordTimes() ?? (() => undefined));
   scope.onConfig(async ({ keep_sign_ins: isOn }, before) => {
     if (isOn === before.keep_sign_ins) return;
@@ -193,7 +199,8 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
     const { openControlSocket } = local ? await import("./server/control/socket.ts") : {};
     const { clock, log } = scope;
     const control = { clock, log, http, version: context.site.version };
-    const closeLocal = local && (await openControlSocket?.(control, local, controlRoutes(context)));
+    const closeLocal =
+      local && (await openControlSocket?.(control, local, controlRoutes(context, plugins)));
     return async () => {
       phase.serving = false;
       feed.close();
@@ -201,8 +208,27 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
     };
   });
   return {
-    dashboardApi: { route: plugins.route },
+    dashboardApi: createApi(scope, { sessions, keeper, plugins }),
     signInLinks: { mint: (page?: string) => ownerLink(context.auth, context.site, page) },
+  };
+}
+
+/** Creates the service for other plugins. */
+function createApi(
+  { log }: DashboardScope,
+  { sessions, keeper, plugins }: SignIns & { readonly plugins: PluginRoutes },
+): DashboardApi {
+  return {
+    route: plugins.route,
+    command: plugins.command,
+    isSignedIn: (id) => sessions.isSignedIn(id),
+    onSignOut(step) {
+      sessions.onEnd((id, reason) => {
+        const failed = (err: unknown): void =>
+          log.error({ err }, "a plugin could not end what belongs to a sign-in");
+        keeper.follow(step(id, reason).catch(failed));
+      });
+    },
   };
 }
 
@@ -232,9 +258,11 @@ function createContext(
     keeper,
     phase,
     grants,
+    plugins: routes,
   }: SignIns & {
     readonly phase: { readonly serving: boolean; readonly stopping: boolean };
     readonly grants: ProbeGrants;
+    readonly plugins: PluginRoutes;
   },
 ): DashboardContext {
   const { needs, uses, clock, random, after, config, lifecycle, log, emit } = scope;
@@ -263,6 +291,7 @@ function createContext(
     runCommand,
     echoes,
     privateHost: new PrivateHost(keeper.hostName, http),
+    offers: routes.has,
     instance: uses.settings?.instance(),
     url: (path) => http.url(path),
     tokenHints: ways,

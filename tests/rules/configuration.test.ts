@@ -17,6 +17,7 @@ import { aiSdk } from "../../plugins/protocols/ai-sdk/index.ts";
 import { decisions } from "../../plugins/decisions/index.ts";
 import { media } from "../../plugins/media/index.ts";
 import { openai } from "../../plugins/protocols/openai/index.ts";
+import { push } from "../../plugins/push/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
 import { read, root, tableRows, unquoted } from "./source.ts";
@@ -33,6 +34,7 @@ const plugins: readonly AnyPlugin[] = [
   conversations({ home: "" }),
   media({ home: "" }),
   decisions(),
+  push(),
 ];
 const samples = join(root, "config", "samples");
 let home: string;

@@ -147,7 +147,7 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
   "plugins/pico-server/http/post-in-session.ts": new Set(["protocols"]),
   "plugins/pico-server/protocol-frames.ts": new Set(["protocols"]),
   "plugins/program/config.ts": new Set(["acp"]),
-  "plugins/http/kit.ts": new Set(["dashboard", "media", "pico-server", "protocols"]),
+  "plugins/http/kit.ts": new Set(["dashboard", "media", "pico-server", "protocols", "push"]),
   "plugins/channels/history.ts": new Set(["dashboard"]),
   // Lines of programs and replies of hosts have one form.
   "plugins/channels/step-schema.ts": new Set(["program"]),

@@ -60,6 +60,8 @@ const pace = [
   "plugins/protocols/answer-run.ts",
   "plugins/protocols/sse.ts",
   "plugins/protocols/stream.ts",
+  "plugins/push/delivery.ts",
+  "plugins/push/pushes.ts",
   "plugins/redis/live-sessions.ts",
   "plugins/redis/note-buffer.ts",
   "plugins/redis/passes.ts",
@@ -97,6 +99,7 @@ const connections = [
   "plugins/pico-server/connection/web-socket.ts",
   "plugins/pico-server/http/event-stream.ts",
   "plugins/pico-server/shutdown.ts",
+  "plugins/push/sender.ts",
   "plugins/redis/link.ts",
   "plugins/redis/nodes.ts",
 ];

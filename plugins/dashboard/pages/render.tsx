@@ -15,6 +15,7 @@ import { SetupPage, type SetupData } from "./doorway/setup.tsx";
 import { SignInPage, type SignInData } from "./doorway/sign-in.tsx";
 import * as overviewCards from "./overview/cards.tsx";
 import { OverviewPage, type OverviewData } from "./overview/page.tsx";
+import { NotificationsPage, type NotificationsData } from "./notifications/page.tsx";
 import { SecurityPage, type SecurityData } from "./security/page.tsx";
 import { SettingsPage, type SettingsData } from "./settings/page.tsx";
 import { SiteContext, useSite, type SiteFacts } from "./site.tsx";
@@ -36,6 +37,7 @@ export interface PageData {
   readonly connections: ConnectionsData;
   readonly docs: DocsData;
   readonly doctor: DoctorData;
+  readonly notifications: NotificationsData;
   readonly overview: OverviewData;
   readonly security: SecurityData;
   readonly settings: SettingsData;
@@ -51,6 +53,7 @@ const components: {
   connections: ConnectionsPage,
   docs: DocsPage,
   doctor: DoctorPage,
+  notifications: NotificationsPage,
   overview: ({ data }) => <OverviewPage data={data} cards={overviewCards} />,
   security: SecurityPage,
   settings: SettingsPage,

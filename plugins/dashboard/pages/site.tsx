@@ -21,6 +21,8 @@ export interface SiteFacts {
   readonly route: string;
   /** The page registers the worker, and browsers may install it. */
   readonly isInstallable?: boolean;
+  /** The server sends notifications, unless a page is in sight. */
+  readonly notifies?: boolean;
   /** Title of the page, without the product name. */
   readonly title: string;
 }

@@ -47,6 +47,7 @@ export function startPage<T>(Page: ComponentType<{ readonly data: T }>): void {
   );
   // A browser may refuse workers; the page of the notifications says so.
   if (site.isInstallable) registerWorker()?.catch(() => undefined);
+  if (site.notifies) void import("./notifications/in-sight.ts").then((part) => part.followSight());
   startShortcuts();
   followKeyboard();
   checkRestored();

@@ -44,6 +44,8 @@ export interface SiteContext {
   readonly runCommand: string | undefined;
   /** True if the echo answers. */
   readonly echoes: () => boolean;
+  /** @returns Whether a plugin serves `/api/x/<name>`. */
+  offers(name: string): boolean;
   /** @returns The path with the base path in front. */
   url(path: string): string;
   /** @returns Where the owner of this deployment can read the launcher token. */

@@ -37,6 +37,20 @@ export interface DashboardApi {
    * @throws dashboard_route_taken if another plugin serves the same name.
    */
   route(name: string, handle: RouteHandler): void;
+  /**
+   * Serves `POST /local/x/<name>` on the control socket, which only the owner can open.
+   *
+   * @param run - Receives the JSON of the command, and returns what it prints.
+   * @throws dashboard_route_taken if another plugin serves the same name.
+   */
+  command(name: string, run: (body: unknown) => Awaitable<object>): void;
+  /** @returns Whether the sign-in with the `id` of an identity is live. */
+  isSignedIn(id: string): boolean;
+  /**
+   * Calls a step when a sign-in has ended, with its `id`. The request that ended it is answered
+   * when the promise has settled.
+   */
+  onSignOut(step: (id: string, reason: string) => Promise<void>): void;
 }
 /** Handles one request. `signIn` is undefined if the request carries the launcher token instead. */
 export type RouteHandler = (

@@ -63,7 +63,8 @@ describe("installable page", () => {
       (await server.open(path, { ...session, ...(host && { host }) })).headers.get(
         "content-security-policy",
       );
-    for (const path of ["/chat", "/chat/a"]) expect(await policyOf(path)).toBe(wider);
+    for (const path of ["/chat", "/chat/a", "/settings/notifications"])
+      expect(await policyOf(path)).toBe(wider);
     for (const path of ["/overview", "/settings", "/security", "/docs", "/nowhere", "/login"])
       expect([path, await policyOf(path)]).toEqual([path, policy]);
   });
@@ -78,5 +79,8 @@ describe("installable page", () => {
     expect(response.status).toBe(200);
     expect(response.headers.get("content-security-policy")).toBe(policy);
     expect(await response.text()).not.toMatch(/manifest|isInstallable/);
+    const page = await server.open("/settings/notifications", { host, cookie: cookie.join("; ") });
+    expect(page.headers.get("content-security-policy")).toBe(policy);
+    expect(await page.text()).toContain(`http://localhost:${server.port}/settings/notifications`);
   });
 });

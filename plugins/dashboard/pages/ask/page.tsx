@@ -54,7 +54,10 @@ export function AskPage({ data }: { readonly data: AskData }): JSX.Element {
             <ToConversation view={view} />
           </>
         ) : (
-          <Answer data={data} view={view} />
+          <>
+            <Answer data={data} view={view} />
+            <ToConversation view={view} />
+          </>
         )}
       </section>
     </div>

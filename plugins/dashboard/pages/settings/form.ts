@@ -84,11 +84,14 @@ export const groups: readonly Group[] = [
 export const fileOf = (section: string): string =>
   section === "launcher" ? "launcher-config.json" : "config.json";
 
+/** Section -> section of the page. Notifications have a page of their own. */
+const ownGroups: Readonly<Record<string, string>> = { store: "conversations", push: "push" };
+
 /** Returns all settings of all sections. */
 export function settingsOf(sections: readonly SettingsSectionView[]): readonly Setting[] {
   return sections.flatMap((view) => {
     const protocol = protocolNames.find(({ section }) => section === view.section);
-    const ownGroup = view.section === "store" ? "conversations" : protocol && "protocols";
+    const ownGroup = ownGroups[view.section] ?? (protocol && "protocols");
     const { properties = {} } = view.schema as { properties?: Record<string, FieldSchema> };
     const entries = Object.entries(properties).filter(([key]) => isUsed(view, key));
     return entries.map(([key, schema]): Setting => {

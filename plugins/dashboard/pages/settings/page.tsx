@@ -3,10 +3,10 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { SettingsView } from "../../shared/views.ts";
 import { useResource } from "../live/resource.ts";
-import { Button } from "../parts/button.tsx";
 import { Search } from "../parts/field.tsx";
 import { Notice, PageHead } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
+import { SaveBar } from "./save-bar.tsx";
 import { fileOf, groups, type Setting } from "./form.ts";
 import { FixedRow, SettingRow } from "./row.tsx";
 import { useSettingsForm, type SettingsForm } from "./use-form.ts";
@@ -143,6 +143,9 @@ function Sections({ form, query, setQuery, first }: SectionsProps): JSX.Element 
               )}
             </a>
           ))}
+        {form.settings.value.some(({ section }) => section === "push") && (
+          <a href={url("/settings/notifications")}>Notifications</a>
+        )}
       </nav>
     </div>
   );
@@ -170,39 +173,6 @@ function Groups({ form, query }: { form: SettingsForm; query: string }): JSX.Ele
           </div>
         </section>
       ))}
-    </>
-  );
-}
-
-/** Stays at the bottom while something is unsaved. */
-function SaveBar({ form }: { readonly form: SettingsForm }): JSX.Element {
-  const message = form.message.value;
-  const changed = form.changed.value;
-  const count = changed.length;
-  const wrong = changed.filter(({ id }) => form.problems.value[id] !== undefined).length;
-  const needs = wrong === 1 ? "1 value needs attention" : `${wrong} values need attention`;
-  return (
-    <>
-      <div role="status">{message && <Notice tone={message.tone}>{message.text}</Notice>}</div>
-      {count > 0 && (
-        <div class="save" role="region" aria-label="Unsaved changes">
-          <p>
-            <b>{count === 1 ? "1 unsaved change" : `${count} unsaved changes`}</b>
-            <small class={wrong > 0 ? "bad" : ""}>
-              {wrong > 0 ? needs : "Takes effect immediately"}
-            </small>
-          </p>
-          <Button onClick={() => form.discard()}>Discard</Button>
-          <Button
-            kind="primary"
-            busy={form.isSaving.value && "Saving…"}
-            aria-keyshortcuts="Control+S"
-            onClick={() => form.save()}
-          >
-            Save changes
-          </Button>
-        </div>
-      )}
     </>
   );
 }

@@ -51,6 +51,7 @@ export function sendConsolePage<K extends keyof PageData>(
     title,
     route,
     ...(isInstallable && { isInstallable }),
+    ...(isInstallable && context.site.offers("push") && { notifies: true }),
   };
   const now = context.auth.clock.now();
   const preloads = context.site.assets.preloads[page];

@@ -84,3 +84,31 @@ export function widenPolicy(reply: FastifyReply): void {
   const policy = strict.replace("trusted-types 'none'", "trusted-types doorward-worker");
   void reply.header("content-security-policy", `${policy}; manifest-src 'self'`);
 }
+
+/**
+ * @returns Addresses of a page that do not change with the next start; undefined if the request has
+ *   one of them.
+ */
+export function lastingAddresses(
+  { http, site, auth }: DashboardContext,
+  request: FastifyRequest,
+  path: string,
+): readonly string[] | undefined {
+  const { peer } = requestState(request);
+  if (!isRandomHostName(hostName(peer.host))) return undefined;
+  const local = http.addresses().map((address) => {
+    const url = new URL(site.url(path), address);
+    // The machine itself: browsers treat this name as secure, and it is easy to remember.
+    if (isLoopbackName(url.hostname)) url.hostname = "localhost";
+    return url.href;
+  });
+  const named = auth
+    .config()
+    .allowed_hosts.filter((name) => !name.startsWith("*."))
+    .map((name) => `https://${name}${site.url(path)}`);
+  return [
+    ...new Set([http.publicUrl(path), ...named, ...local].filter((each) => each !== undefined)),
+  ];
+}
+
+const isLoopbackName = (name: string): boolean => name === "127.0.0.1" || name === "[::1]";

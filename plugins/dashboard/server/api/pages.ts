@@ -12,6 +12,7 @@ import { keysView } from "./keys.ts";
 import { questionsView } from "./questions.ts";
 import { protocolViews } from "./protocols.ts";
 import { sessionList } from "./sessions.ts";
+import { lastingAddresses } from "./installable.ts";
 import { sectionsOf, settingsView } from "./settings.ts";
 import { channelOf, hasGreeted, statusOf } from "./status.ts";
 import { tokensView } from "./tokens.ts";
@@ -114,6 +115,21 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
 
 /** Adds the page of settings, and an address for each of its sections. */
 function settingsPages(app: FastifyInstance, context: DashboardContext): void {
+  consolePage(app, context, {
+    path: "/settings/notifications",
+    page: "notifications",
+    title: "Notifications",
+    route: "/settings",
+    data: async (request) => {
+      const lasting = lastingAddresses(context, request, "/settings/notifications");
+      return {
+        settings: await settingsView(context),
+        isOffered: context.site.offers("push"),
+        now: context.auth.clock.now(),
+        ...(lasting && { lasting }),
+      };
+    },
+  });
   for (const path of ["/settings", "/settings/:section"]) {
     consolePage(app, context, {
       path,

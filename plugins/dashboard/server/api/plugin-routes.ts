@@ -1,6 +1,7 @@
 /** `/api/x/<name>/…`: passes requests to the plugin that registered the name. @module */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Awaitable } from "../../../../kernel/index.ts";
 import type { Http } from "../../../http/index.ts";
 import { maxBodyBytes, requestState } from "../request.ts";
 import { type DashboardContext } from "../context.ts";
@@ -8,11 +9,15 @@ import { dashboardErrors, refuse, httpErrors } from "../errors.ts";
 import type { RouteHandler } from "../service.ts";
 import { toIdentity } from "../auth/sessions.ts";
 
+/** Runs a command of the control socket. */
+type PluginCommand = (body: unknown) => Awaitable<object>;
+
 type NamedRequest = FastifyRequest<{ Params: { name: string } }>;
 
 /** Creates the registry of plugin routes. Handlers receive plain Node requests after all checks. */
 export function createPluginRoutes() {
   const handlers = new Map<string, RouteHandler>();
+  const commands = new Map<string, PluginCommand>();
 
   function handlerOf({ params: { name }, headers }: NamedRequest): RouteHandler {
     const handle = handlers.get(name);
@@ -45,6 +50,13 @@ export function createPluginRoutes() {
       if (handlers.has(name)) throw dashboardErrors.dashboard_route_taken(name);
       handlers.set(name, handle);
     },
+    command(name: string, run: PluginCommand): void {
+      if (commands.has(name)) throw dashboardErrors.dashboard_route_taken(name);
+      commands.set(name, run);
+    },
+    /** @returns Whether a plugin serves this name. */
+    has: (name: string): boolean => handlers.has(name),
+    commandOf: (name: string): PluginCommand | undefined => commands.get(name),
     mount(app: FastifyInstance, context: DashboardContext): void {
       // The plugin reads the body itself, so no parser runs in this Fastify context.
       void app.register(async (scoped) => {

@@ -18,6 +18,7 @@ const sectionPaths = {
   "/api/channels/pico": "channels.pico",
   "/api/channels/pico_client": "channels.pico_client",
   "/api/launcher": "launcher",
+  "/api/push": "push",
 } as const;
 
 /** Sections on the page of settings. */

@@ -51,6 +51,7 @@ export class SignInSessions {
   /** Runs after each change of the list. */
   private readonly onChange: () => void;
   private readonly sessions = new Map<string, SignInSession>();
+  private readonly endings = new Set<(signIn: string, reason: SignOutReason) => void>();
   /** Sign-ins end by this clock: no reading of the system clock ends or extends one. */
   private steady: SteadyClock;
 
@@ -111,6 +112,16 @@ export class SignInSessions {
     return false;
   }
 
+  /** @returns Whether a sign-in of this name is live. */
+  isSignedIn(signIn: string): boolean {
+    return this.list().some((session) => session.signIn === signIn);
+  }
+
+  /** Calls the listener when a sign-in has ended. */
+  onEnd(ending: (signIn: string, reason: SignOutReason) => void): void {
+    this.endings.add(ending);
+  }
+
   touch(session: SignInSession): void {
     session.lastUsedAt = this.scope.clock.now();
     session.used = true;
@@ -125,6 +136,7 @@ export class SignInSessions {
     const { signIn } = session;
     this.scope.log.info({ signIn, reason }, "signed out");
     this.scope.emit("dashboard:signed-out", { signIn, reason });
+    for (const ending of this.endings) ending(signIn, reason);
     const inherited = reason === "rotated" || reason === "expired" ? reason : "maker-ended";
     for (const other of this.sessions.values())
       if (other.maker === session) this.end(other, inherited);

@@ -67,6 +67,8 @@ export class SignInKeeper {
   private readonly sessions: SignInSessions;
   private lock: FileLock | undefined;
   private isDirty = false;
+  /** Steps of plugins because a sign-in has ended. */
+  private readonly followed = new Set<Promise<void>>();
   private writing: Promise<void> | undefined;
 
   constructor(file: string | undefined, scope: Scope<DashboardShape>, sessions: SignInSessions) {
@@ -131,9 +133,16 @@ export class SignInKeeper {
     this.changed();
   }
 
+  /** Lets `settled` wait for a promise that never rejects. */
+  follow(ending: Promise<void>): void {
+    this.followed.add(ending);
+    void ending.then(() => this.followed.delete(ending));
+  }
+
   /** Resolves when every change so far is on disk, or the file is gone. Never rejects. */
-  settled(): Promise<void> {
-    return this.writing ?? Promise.resolve();
+  async settled(): Promise<void> {
+    await this.writing;
+    await Promise.all(this.followed);
   }
 
   async close(): Promise<void> {

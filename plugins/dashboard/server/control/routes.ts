@@ -21,6 +21,7 @@ import {
   searchQuery,
   turnsQuery,
 } from "../request.ts";
+import type { PluginRoutes } from "../api/plugin-routes.ts";
 import { otherChannels, unkeptChannels } from "../api/attached-channels.ts";
 import { protocolStatus } from "../api/protocols.ts";
 import { sectionsOf } from "../api/settings.ts";
@@ -229,16 +230,24 @@ const isStream = (body: unknown): body is AsyncIterable<string> =>
   typeof body === "object" && body !== null && Symbol.asyncIterator in body;
 
 /** Creates the request listener of the control socket. */
-export function controlRoutes(context: DashboardContext): RequestListener {
+export function controlRoutes(
+  context: DashboardContext,
+  plugins: Pick<PluginRoutes, "commandOf">,
+): RequestListener {
   async function handle(request: IncomingMessage): Promise<unknown> {
     const [path = "", search = ""] = (request.url ?? "").split("?");
     const [, collection, id = "", rest = ""] = pathWithId.exec(path) ?? [];
     const pattern = collection === undefined ? path : `${collection}:id${rest}`;
     const route = controlHandlers[`${request.method} ${pattern}`];
-    if (!route) throw refuse("not_found");
+    const command =
+      request.method === "POST"
+        ? plugins.commandOf(/^\/local\/x\/([\w-]+)$/.exec(path)?.[1] ?? "")
+        : undefined;
+    if (!route && !command) throw refuse("not_found");
     const body = await bodyOf(request).catch(() => {
       throw refuse("invalid_body");
     });
+    if (!route) return command!(body);
     return route(context, { id, query: new URLSearchParams(search), body });
   }
 
