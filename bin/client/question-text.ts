@@ -1,5 +1,7 @@
 // Writes questions of the application as text for a terminal.
 import type { ChatQuestion } from "../../lib/pico-link/index.ts";
+import { countChanges, diffBlocks } from "../../lib/file-diff.ts";
+import type { StepDetail } from "../../lib/step-details.ts";
 import { sanitize, sanitizeLine } from "./text.ts";
 
 /** The parts of a question that a terminal shows. */
@@ -11,7 +13,55 @@ interface CallForm {
   readonly id?: unknown;
   readonly name?: unknown;
   readonly arguments?: unknown;
+  readonly title?: unknown;
+  readonly locations?: unknown;
+  readonly details?: unknown;
   readonly function?: { readonly name?: unknown; readonly arguments?: unknown };
+}
+
+type Change = Extract<StepDetail, { type: "diff" }>;
+
+interface Place {
+  readonly path: string;
+  readonly line?: number;
+}
+
+const listOf = <T>(value: unknown): readonly T[] => (Array.isArray(value) ? value : []);
+/** One line, with its indentation. */
+const sanitizeLineEnd = (text: string): string => sanitize(text).replaceAll("\n", " ");
+
+/** Lines of a change that a terminal shows. */
+const maxShown = 200;
+
+function changeLines({ path, old = "", new: after, cut }: Change): string[] {
+  const blocks = cut === true ? undefined : diffBlocks(old, after);
+  if (!blocks) return [`Change of ${sanitizeLine(path)}: too large to show here`];
+  const rows = blocks.flatMap((block) =>
+    block.kind === "shown"
+      ? block.lines.map(({ sign, text }) => `  ${sign} ${sanitizeLineEnd(text)}`)
+      : [`  … ${block.lines.length} unchanged`],
+  );
+  const { added, removed } = countChanges(blocks);
+  const rest = rows.length - maxShown;
+  return [
+    `Change of ${sanitizeLine(path)}: +${added} -${removed}`,
+    ...rows.slice(0, maxShown),
+    ...(rest > 0 ? [`  … ${rest} more lines`] : []),
+  ];
+}
+
+/** @returns What the application shows of a step: its title, its places and its changes. */
+function stepLines({ title, locations, details }: CallForm): string[] {
+  const places = listOf<Place>(locations).map(({ path, line }) =>
+    sanitizeLine(line === undefined ? path : `${path}:${line}`),
+  );
+  return [
+    ...(typeof title === "string" ? [sanitizeLine(title)] : []),
+    ...(places.length > 0 ? [`  in ${places.join(", ")}`] : []),
+    ...listOf<Partial<Change> & { readonly type?: unknown }>(details).flatMap((detail) =>
+      detail.type === "diff" ? changeLines(detail as Change) : [],
+    ),
+  ];
 }
 
 /** @returns The lines of the call that a question is about: its name, and all of its arguments. */
@@ -24,7 +74,7 @@ function callLines(call: unknown): string[] {
   const lines = sanitize(text)
     .split("\n")
     .map((line) => `  | ${line}`);
-  return [`Arguments of ${sanitizeLine(name)}:`, ...lines];
+  return [...stepLines(given), `Arguments of ${sanitizeLine(name)}:`, ...lines];
 }
 
 const effects: Readonly<Record<string, string>> = { allow: "Allow", deny: "Deny" };

@@ -39,7 +39,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   preact: /^plugins\/dashboard\/pages\//,
   "@preact/signals": /^plugins\/dashboard\/pages\//,
   "preact-render-to-string": /^plugins\/dashboard\/pages\/render\.tsx$/,
-  diff: /^plugins\/dashboard\/pages\/chat\/details\/file-diff\.ts$/,
+  diff: /^lib\/file-diff\.ts$/,
   marked: /^plugins\/dashboard\/pages\//,
   temml: /^plugins\/dashboard\/pages\/chat\/markdown\//,
   lowlight: /^plugins\/dashboard\/pages\//,
@@ -205,7 +205,7 @@ const browserRule: Rule = (file, wanted) => {
     return typeOnly && (entry.test(path) || path === "lib/pico-wire/index.ts")
       ? undefined
       : "shared texts import neither pages nor server";
-  if (inBrowser.test(path)) return undefined;
+  if (inBrowser.test(path) || path === "lib/file-diff.ts") return undefined;
   if (path === "lib/pico-link/browser.ts") return undefined;
   return typeOnly && typesOfBrowsers.has(path)
     ? undefined
@@ -271,6 +271,7 @@ const compositionRule: Rule = (file, wanted) => {
   if (path === "lib/files/index.ts" || isSmall(path)) return undefined;
   if (/^lib\/(pico|acp)-wire\/index\.ts$/.test(path) && file.startsWith("bin/")) return undefined;
   if (path === "lib/step-details.ts" && typeOnly) return undefined;
+  if (path === "lib/file-diff.ts" && file.startsWith("bin/")) return undefined;
   if (typeOnly && /^lib\/[^/]+\/index\.ts$/.test(path)) return undefined;
   if (entry.test(path)) return undefined;
   if (file.startsWith("bin/") && within("bin", wanted)) return undefined;

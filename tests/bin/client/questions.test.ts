@@ -36,6 +36,50 @@ describe("questionLines", () => {
     ]);
   });
 
+  test("shows the change, the places and the arguments of a step", () => {
+    const numbered = Array.from({ length: 20 }, (_, at) => `line ${at}`).join("\n");
+    const call = {
+      name: "edit",
+      title: "Greet",
+      arguments: "{}",
+      locations: [{ path: "src/hello.py", line: 2 }, { path: "b" }],
+      details: [
+        { type: "text", text: "not shown" },
+        {
+          type: "diff",
+          path: "a.ts",
+          old: numbered,
+          new: numbered.replace("line 9", "\tnine\u202e"),
+        },
+        { type: "diff", path: "new.ts", new: "one\n".repeat(205) },
+        { type: "diff", path: "huge.ts", new: "", cut: true },
+      ],
+    };
+    const lines = questionLines(question, 1, call);
+    expect(lines.slice(0, 13)).toEqual([
+      "Greet",
+      "  in src/hello.py:2, b",
+      "Change of a.ts: +1 -1",
+      "  … 6 unchanged",
+      "    line 6",
+      "    line 7",
+      "    line 8",
+      "  - line 9",
+      "  + \tnine\ufffd",
+      "    line 10",
+      "    line 11",
+      "    line 12",
+      "  … 7 unchanged",
+    ]);
+    expect(lines.slice(13, 15)).toEqual(["Change of new.ts: +205 -0", "  + one"]);
+    expect(lines.slice(213, 217)).toEqual([
+      "  + one",
+      "  … 5 more lines",
+      "Change of huge.ts: too large to show here",
+      "Arguments of edit:",
+    ]);
+  });
+
   test("names effects unless the label begins with them", () => {
     expect(questionLines(question, 1).filter((line) => /^ {2}\/\d/.test(line))).toEqual([
       "  /1  Allow · Deny nothing",

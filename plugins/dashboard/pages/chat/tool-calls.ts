@@ -17,6 +17,8 @@ export interface ToolCall {
   /** JSON, or text. */
   readonly output?: string;
   readonly isFailed: boolean;
+  /** The shell command among the arguments. */
+  readonly command?: string;
   /** Undefined unless the application describes the step. */
   readonly described?: StepDescription;
 }
@@ -42,6 +44,25 @@ function formatValue(value: unknown): string | undefined {
   }
 }
 
+/** Arguments that hold a shell command, as coding agents name them. */
+const commandNames = ["command", "cmd", "script"] as const;
+
+/** @returns The command, as it is written; a list with its items in JSON. */
+function commandIn(given: unknown): string | undefined {
+  let values = given;
+  try {
+    values = typeof given === "string" ? JSON.parse(given) : given;
+  } catch {
+    return undefined;
+  }
+  if (typeof values !== "object" || values === null) return undefined;
+  const found = commandNames
+    .map((name) => (values as Readonly<Record<string, unknown>>)[name])
+    .find((value) => typeof value === "string" || Array.isArray(value));
+  if (found === undefined || typeof found === "string") return found || undefined;
+  return (found as readonly unknown[]).map((item) => JSON.stringify(item)).join(" ");
+}
+
 /** @param call - Undefined for a step without a call. */
 export function readToolCall(call: unknown): ToolCall {
   const {
@@ -55,12 +76,14 @@ export function readToolCall(call: unknown): ToolCall {
   } = (call ?? {}) as GivenCall;
   const { title, details, locations } = rest;
   const input = formatValue(inner?.arguments ?? direct);
+  const command = commandIn(inner?.arguments ?? direct);
   const said = formatValue(error ?? result);
   return {
     name: (inner?.name ?? name) || "Tool",
     isFailed: (error !== undefined && error !== null) || state === "failed",
     ...((title ?? details ?? locations) !== undefined && { described: rest }),
     ...(input !== undefined && { input }),
+    ...(command !== undefined && { command }),
     ...(said !== undefined && { output: said }),
   };
 }

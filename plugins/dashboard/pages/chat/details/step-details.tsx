@@ -1,11 +1,10 @@
-/** Draws diffs, texts, terminal output and plans. Loaded when one is shown. @module */
+/** Draws texts, terminal output and plans. Loaded when one is shown. @module */
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
 import type { PlanEntry, StepDetail, StepState } from "../../../../../lib/step-details.ts";
 import { visibleText } from "../../../shared/visible-text.ts";
 import { Icon } from "../../parts/icon.tsx";
 import type { StepDescription } from "../tool-calls.ts";
-import { diffBlocks, maxDiffLines, type DiffBlock } from "./file-diff.ts";
+import { FileDiff } from "./file-diff.tsx";
 
 /** Draws what the application says about a call. */
 export function StepDetails({ call }: { readonly call: StepDescription }): JSX.Element {
@@ -60,54 +59,6 @@ function stripSequence(part: string): string {
 function terminalText(text: string): string {
   const [first = "", ...parts] = text.split("\u001B");
   return visibleText([first, ...parts.map(stripSequence)].join(""));
-}
-
-type DiffProps = Extract<StepDetail, { type: "diff" }>;
-
-function FileDiff({ path, old, new: changed, cut }: DiffProps): JSX.Element {
-  const blocks = useMemo(() => diffBlocks(old ?? "", changed), [old, changed]);
-  return (
-    <div class="code diff">
-      <header>
-        <span class="grow">{visibleText(path)}</span>
-        {old === undefined && !cut && <span>New file</span>}
-      </header>
-      {cut || !blocks ? (
-        <p class="muted">
-          {cut ? "The change is too large." : `The file has more than ${maxDiffLines} lines.`}
-        </p>
-      ) : (
-        <div class="lines" dir="ltr" tabIndex={0} role="group" aria-label={`Change of ${path}`}>
-          {blocks.map((block, at) => (
-            <Block key={at} block={block} />
-          ))}
-        </div>
-      )}
-    </div>
-  );
-}
-
-const names = { "+": "added", "-": "removed", " ": undefined } as const;
-
-const countLines = (count: number): string => `${count} unchanged line${count === 1 ? "" : "s"}`;
-
-function Block({ block }: { readonly block: DiffBlock }): JSX.Element {
-  if (block.kind === "folded")
-    return (
-      <details>
-        <summary>{countLines(block.lines.length)}</summary>
-        {block.lines.map((text, at) => (
-          <code key={at}>{`  ${visibleText(text)}`}</code>
-        ))}
-      </details>
-    );
-  return (
-    <>
-      {block.lines.map(({ sign, text }, at) => (
-        <code key={at} class={names[sign]}>{`${sign} ${visibleText(text)}`}</code>
-      ))}
-    </>
-  );
 }
 
 const icons: Readonly<Record<StepState, string>> = {
