@@ -118,7 +118,10 @@ describe("The card of a question", () => {
         },
       ],
     );
-    await card(page).getByLabel("Arguments", { exact: true }).getByText("rm -r ⟨U+202E⟩build").waitFor();
+    await card(page)
+      .getByLabel("Arguments", { exact: true })
+      .getByText("rm -r ⟨U+202E⟩build")
+      .waitFor();
     await card(page).getByRole("heading", { name: "Clean⟨U+200B⟩ up" }).waitFor();
     await expect.poll(() => card(page).getByText("Allow rm in this session").count()).toBe(0);
     await expectAccessible(page);

@@ -169,6 +169,42 @@ describe("Connect", () => {
     );
   });
 
+  test("begins to copy in the handler of the key, as Safari requires", async () => {
+    const secret = "channel-secret-0123456789";
+    let answer!: () => void;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    dashboard.site.answer = () => [200, { token: secret }];
+    await dashboard.openLive(
+      "/clients",
+      async (page) => {
+        await page.evaluate(() => {
+          const { clipboard } = navigator;
+          const write = clipboard.write.bind(clipboard);
+          clipboard.writeText = () => Promise.reject(new Error("not in a handler"));
+          document.execCommand = () => false;
+          clipboard.write = (items) => {
+            document.body.dataset["copying"] = "yes";
+            return write(items);
+          };
+        });
+        await page.route("**/api/token/reveal", async (route) => {
+          await answered;
+          await route.continue();
+        });
+        await page.getByRole("button", { name: "Copy with token…" }).first().click();
+        await page.getByRole("dialog").getByLabel("Launcher token", { exact: true }).fill("right");
+        await page.keyboard.press("Enter");
+        await page.locator("body[data-copying]").waitFor();
+        answer();
+        await page.getByText("Copied with the token").waitFor();
+        await expect
+          .poll(() => page.evaluate(() => navigator.clipboard.readText()))
+          .toContain(`"${secret}"`);
+      },
+      clipboard,
+    );
+  });
+
   test("highlights the code of the chosen language and remembers it", async () => {
     await dashboard.openLive("/clients", async (page) => {
       await page.getByRole("radio", { name: "Python" }).first().click();

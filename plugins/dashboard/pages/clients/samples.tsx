@@ -7,7 +7,7 @@ import { requestAsOwner } from "../live/owner.ts";
 import { keep, readStored } from "../live/storage.ts";
 import { Button } from "../parts/button.tsx";
 import { Code } from "../parts/code.tsx";
-import { copyText } from "../parts/copy.tsx";
+import { copyPending } from "../parts/copy.tsx";
 import { Modal } from "../parts/modal.tsx";
 import { Segment } from "../parts/segment.tsx";
 import { placeholderOf } from "../../shared/token-rules.ts";
@@ -30,17 +30,26 @@ export function Samples({ snippets, token, tokenName }: SamplesProps): JSX.Eleme
   const placeholder = placeholderOf(token);
   const snippet = snippets.find(({ id }) => id === chosen) ?? snippets[0]!;
   const copyWithToken = async (): Promise<void> => {
+    let copied: Promise<boolean> | undefined;
+    const withToken = (token: string): string => snippet.code.replace(placeholder, () => token);
     const answer = await askToken({
       title: `Copy with the ${tokenName}`,
       text: "The copied code contains the token in plain text. Treat it like a password.",
       verb: "Copy",
-      send: (current) =>
-        requestAsOwner<{ token: string }>("POST", "/api/token/reveal", { which: token, current }),
+      send(current) {
+        const body = { which: token, current };
+        const sent = requestAsOwner<{ token: string }>("POST", "/api/token/reveal", body);
+        const text = sent.then((reply) => {
+          if ("error" in reply) throw new Error(reply.error.code);
+          return withToken(reply.body.token);
+        });
+        copied = copyPending(text);
+        return sent;
+      },
     });
     if (!answer || "error" in answer) return;
-    const text = snippet.code.replace(placeholder, () => answer.body.token);
-    if (await copyText(text)) toast({ text: "Copied with the token" });
-    else setToCopy(text);
+    if (await copied) toast({ text: "Copied with the token" });
+    else setToCopy(withToken(answer.body.token));
   };
   return (
     <>

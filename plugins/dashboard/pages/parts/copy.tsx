@@ -19,6 +19,24 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
+/**
+ * Copies a text that is still on its way. Safari permits a copy only while it handles a click or a
+ * key, so the clipboard receives the promise of the text. Call it in that handler.
+ *
+ * @param text - Rejects if there will be no text.
+ * @returns False if the browser denies it, or there is no text.
+ */
+export async function copyPending(text: Promise<string>): Promise<boolean> {
+  try {
+    const content = text.then((known) => new Blob([known], { type: "text/plain" }));
+    content.catch(() => undefined); // The clipboard may not await it.
+    await navigator.clipboard.write([new ClipboardItem({ "text/plain": content })]);
+    return true;
+  } catch {
+    return text.then(copyText, () => false);
+  }
+}
+
 function copyFromField(text: string): boolean {
   const before = document.activeElement;
   const field = document.createElement("textarea");
