@@ -6,6 +6,7 @@ import { createServer } from "node:http";
 const command = "echo hello > out.txt";
 const greeting = "Hello from the model.";
 const pauseMs = 100;
+let calls = 0;
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** Finds out what to do from the last message, and whether it has the result of a tool. */
@@ -59,8 +60,10 @@ async function messages(body, response) {
   const send = events(response);
   const last = body.messages?.at(-1) ?? {};
   const content = Array.isArray(last.content) ? last.content : [{ text: last.content }];
-  const what = decide(JSON.stringify(content.map(({ text }) => text)), {
-    isResult: content.some(({ type }) => type === "tool_result"),
+  // A message after a denied call has the result of that call before its text.
+  const newest = content.at(-1) ?? {};
+  const what = decide(JSON.stringify(newest.text ?? ""), {
+    isResult: newest.type === "tool_result",
     tools: (body.tools ?? []).filter(({ name }) => name === "Bash"),
   });
   const usage = { input_tokens: 10, output_tokens: 5 };
@@ -77,7 +80,7 @@ async function messages(body, response) {
   const delta = (value) =>
     send("content_block_delta", { type: "content_block_delta", index: 0, delta: value });
   if (what === "tool") {
-    start({ type: "tool_use", id: `toolu_${body.messages.length}`, name: "Bash", input: {} });
+    start({ type: "tool_use", id: `toolu_${(calls += 1)}`, name: "Bash", input: {} });
     const input = { command, description: "Write it" };
     delta({ type: "input_json_delta", partial_json: JSON.stringify(input) });
   } else {
