@@ -21,8 +21,9 @@ import { acpErrors } from "./errors.ts";
 import { Backlog } from "./flow.ts";
 import { createSessionIds } from "./ids.ts";
 import { toPrompt } from "./prompt.ts";
-import type { AcpShape, AgentProgramStatus, AgentStatus } from "./service.ts";
+import type { AcpShape, AgentStatus } from "./service.ts";
 import { AgentSessions, blockedMs, type OpenedSession } from "./sessions.ts";
+import { toApplicationStatus } from "./status.ts";
 import { wordsOf } from "./problems.ts";
 import { Turn } from "./turn.ts";
 
@@ -35,7 +36,6 @@ export type {
   AgentCommand,
   AgentMode,
   AgentProblem,
-  AgentProgramStatus,
   AgentStatus,
 } from "./service.ts";
 
@@ -151,12 +151,13 @@ class AcpApplication {
         request: (method, params, signal) => this.serve(method, params, signal),
         notification: (method, params) => this.notified(method, params),
       },
-      changed: () => this.scheduleEvent(),
+      changed: () => this.changed(),
       ended: () => this.sessions.clear(),
     });
     const { agent, name } = this;
     const ids = createSessionIds(scope.uses.records, { command: name, cwd });
-    this.sessions = new AgentSessions({ agent, name, cwd, mode, ids, log: scope.log });
+    const changed = (): void => this.changed();
+    this.sessions = new AgentSessions({ agent, name, cwd, mode, ids, log: scope.log, changed });
     this.backlog = new Backlog((isPaused) => agent.pause(isPaused));
   }
 
@@ -164,7 +165,12 @@ class AcpApplication {
     const { scope, agent } = this;
     const { stopGraceS = 10, suggestions } = this.options;
     scope.onStop(() => agent.supervisor.kill());
-    const handling = { order: "ended", stopGraceS, ...(suggestions && { suggestions }) } as const;
+    const handling = {
+      order: "ended",
+      stopGraceS,
+      status: () => toApplicationStatus(this.status(), agent.supervisor.status().state),
+      ...(suggestions && { suggestions }),
+    } as const;
     scope.onStop(scope.needs.channels.handle((message) => this.handle(message), handling));
     scope.on("channels:session-cleared", (address) => this.sessions.forget(address));
     scope.onReady(() => {
@@ -192,10 +198,10 @@ class AcpApplication {
     };
   }
 
-  programStatus(): AgentProgramStatus {
+  programStatus(): ProgramStatus {
     const { supervisor, outputLog } = this.agent;
     const pid = supervisor.running()?.pid;
-    const status: ProgramStatus = {
+    return {
       ...supervisor.status(),
       command: this.name,
       ...(pid === undefined ? {} : { pid }),
@@ -208,10 +214,10 @@ class AcpApplication {
       invalidLines: outputLog.invalidLines(),
       stderr: [...outputLog.recent()],
     };
-    return { ...status, agent: this.status() };
   }
 
-  private scheduleEvent(): void {
+  private changed(): void {
+    this.scope.needs.channels.statusChanged();
     if (this.isEventScheduled) return;
     this.isEventScheduled = true;
     this.scope.after(eventIntervalMs, () => {
@@ -252,7 +258,10 @@ class AcpApplication {
       log,
       clock,
       after,
-      ranUnasked: () => void (this.asked.unasked += 1),
+      ranUnasked: () => {
+        this.asked.unasked += 1;
+        this.changed();
+      },
     });
     this.turns.set(session.id, turn);
     let reason = "The agent ended its turn before this step.";
@@ -346,6 +355,7 @@ class AcpApplication {
       const turn = this.turns.get(request.sessionId);
       if (!turn) return { outcome: { outcome: "cancelled" } };
       this.asked.asked += 1;
+      this.changed();
       return this.asking(() => askPermission(request, context(turn)));
     }
     if (method === "elicitation/create") {
@@ -398,7 +408,7 @@ class AcpApplication {
     if (!update) return;
     // An agent may describe itself before it has answered with the id of the session.
     const session = this.sessions.session(sessionId);
-    this.sessions.update(session, update);
+    if (this.sessions.update(session, update)) this.changed();
     // While a session is continued, the agent repeats what Doorward has.
     if (session?.isLoading === false) this.turns.get(sessionId)?.update(update);
   }

@@ -2,7 +2,7 @@
 import type { Channels, ChannelsEvents } from "../channels/index.ts";
 import type { MediaFiles } from "../media/index.ts";
 import type { OpenRecords } from "../records/index.ts";
-import type { Program, ProgramState, ProgramStatus } from "../program/index.ts";
+import type { Program, ProgramState } from "../program/index.ts";
 
 /** Why the agent cannot answer, or answers with less care than expected. */
 export interface AgentProblem {
@@ -30,7 +30,7 @@ export interface AgentCommand {
   /** Name, without the slash. */
   readonly name: string;
   /** Explains the command. */
-  readonly description: string;
+  readonly description?: string;
   /** Words that may follow the name. */
   readonly hint?: string;
 }
@@ -67,12 +67,6 @@ export type AcpEvents = {
    *  `restarts`: since the kernel started. */
   "acp:state-changed": { state: ProgramState; restarts: number };
 };
-
-/** Status of the agent's process, and of the agent. */
-export interface AgentProgramStatus extends ProgramStatus {
-  /** The agent. */
-  readonly agent: AgentStatus;
-}
 
 /** Types of the acp plugin for the kernel. */
 export type AcpShape = {

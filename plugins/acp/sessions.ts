@@ -18,6 +18,7 @@ import type { SessionIds } from "./ids.ts";
 import { modesIn, modesInOptions, wantedMode, type SessionModes } from "./modes.ts";
 import { problems, refusal, wordsOf } from "./problems.ts";
 import type { AgentCommand } from "./service.ts";
+import { oneLine } from "./steps.ts";
 
 /** Ids of earlier turns that a late update may name. */
 const maxRemembered = 512;
@@ -54,6 +55,8 @@ interface SessionsOptions {
   readonly mode: string | undefined;
   readonly ids: SessionIds;
   readonly log: Log;
+  /** The status of the agent has changed. */
+  readonly changed: () => void;
 }
 
 export class AgentSessions {
@@ -84,6 +87,7 @@ export class AgentSessions {
     opening.catch(() => this.open.delete(key));
     const opened = await opening;
     this.modes = opened.session.modes;
+    this.options.changed();
     return opened;
   }
 
@@ -91,15 +95,19 @@ export class AgentSessions {
     return this.byId.get(id);
   }
 
-  /** Takes what a session says about itself, in a turn or between turns. */
-  update(session: AgentSession | undefined, update: SessionUpdate): void {
-    if (update.kind === "available_commands_update")
-      this.commands = toCommands(update.value.availableCommands);
-    else if (!session) return;
-    else if (update.kind === "current_mode_update" && session.modes)
-      this.setModes(session, { ...session.modes, current: update.value.currentModeId });
-    else if (update.kind === "config_option_update")
-      this.setModes(session, modesInOptions(update.value.configOptions) ?? session.modes);
+  /**
+   * Takes the description of a session, in a turn or between turns.
+   *
+   * @returns True if the status of the agent has changed.
+   */
+  update(session: AgentSession | undefined, { kind, value }: SessionUpdate): boolean {
+    if (kind === "available_commands_update") this.commands = toCommands(value.availableCommands);
+    else if (kind === "current_mode_update" && session?.modes)
+      this.setModes(session, { ...session.modes, current: value.currentModeId });
+    else if (kind === "config_option_update" && session)
+      this.setModes(session, modesInOptions(value.configOptions) ?? session.modes);
+    else return false;
+    return true;
   }
 
   async forget(address: Address): Promise<void> {
@@ -236,7 +244,7 @@ export class AgentSessions {
 
 const toCommands = (commands: readonly AvailableCommand[]): readonly AgentCommand[] =>
   commands.slice(0, maxCommands).map(({ name, description, input }) => ({
-    name: name.slice(0, 100),
-    description: description.slice(0, 300),
-    ...(input && input.hint !== "" && { hint: input.hint.slice(0, 100) }),
+    name,
+    ...(description.trim() !== "" && { description: oneLine(description, 500) }),
+    ...(input && input.hint.trim() !== "" && { hint: oneLine(input.hint, 80) }),
   }));

@@ -7,6 +7,7 @@ const command = "echo hello > out.txt";
 const greeting = "Hello from the model.";
 const pauseMs = 100;
 let calls = 0;
+let lastCall = {};
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** Finds out what to do from the last message, and whether it has the result of a tool. */
@@ -60,10 +61,11 @@ async function messages(body, response) {
   const send = events(response);
   const last = body.messages?.at(-1) ?? {};
   const content = Array.isArray(last.content) ? last.content : [{ text: last.content }];
-  // A message after a denied call has the result of that call before its text.
+  // The message has the results of all calls since the last answer, before its text.
   const newest = content.at(-1) ?? {};
+  const isAnswered = content.some((item) => item.tool_use_id === lastCall.id);
   const what = decide(JSON.stringify(newest.text ?? ""), {
-    isResult: newest.type === "tool_result",
+    isResult: isAnswered && (newest.text ?? lastCall.text) === lastCall.text,
     tools: (body.tools ?? []).filter(({ name }) => name === "Bash"),
   });
   const usage = { input_tokens: 10, output_tokens: 5 };
@@ -80,7 +82,8 @@ async function messages(body, response) {
   const delta = (value) =>
     send("content_block_delta", { type: "content_block_delta", index: 0, delta: value });
   if (what === "tool") {
-    start({ type: "tool_use", id: `toolu_${(calls += 1)}`, name: "Bash", input: {} });
+    lastCall = { id: `toolu_${(calls += 1)}`, text: newest.text };
+    start({ type: "tool_use", id: lastCall.id, name: "Bash", input: {} });
     const input = { command, description: "Write it" };
     delta({ type: "input_json_delta", partial_json: JSON.stringify(input) });
   } else {

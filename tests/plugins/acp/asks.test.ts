@@ -1,5 +1,6 @@
 // Permission requests and forms of the agent: only an answer of a person allows anything.
 import { describe, expect, test } from "vitest";
+import { waitFor } from "../../support/program-harness.ts";
 import { startAgent, step } from "../../support/acp-harness.ts";
 
 const call = {
@@ -127,7 +128,9 @@ describe("a permission", () => {
       asked += 1;
       void agent.answer(id, { option: asked % 2 === 0 ? "allow_once" : "reject_once" });
     });
-    const end = await agent.run(step("many", 1_000));
+    await agent.say(step("many", 1_000));
+    await waitFor(() => agent.text() === "asked 1000");
+    const { end } = await agent.ends.next("the end of the answer");
     expect(end.outcome).toBe("completed");
     expect(agent.text()).toBe("asked 1000");
     expect(agent.status().asked).toBe(1_000);

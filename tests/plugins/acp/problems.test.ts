@@ -21,6 +21,11 @@ describe("an agent", () => {
     const sentence = await refused(agent);
     expect(sentence).toContain("is not signed in. In a terminal: Run `agent auth login`.");
     expect(agent.status().problem).toMatchObject({ code: "agent_needs_sign_in" });
+    expect(agent.kernel.services.channels.applicationStatus()).toMatchObject({
+      state: "needs_action",
+      name: "Scripted agent 2.0",
+      fix: "In a terminal: Run `agent auth login`. Then send the message again.",
+    });
   });
 
   test("names both versions when it speaks another one", async () => {

@@ -232,6 +232,20 @@ describe("the session of a conversation", () => {
       modes: [{ id: "auto", isRisky: true }, { id: "default" }],
       commands: [{ name: "plan", description: "Makes a plan", hint: "what" }],
     });
+    expect(agent.kernel.services.channels.applicationStatus()).toEqual({
+      state: "ready",
+      name: "Scripted agent 2.0",
+      mode: "default",
+      modes: [
+        { id: "auto", name: "auto", unguarded: true },
+        { id: "default", name: "default" },
+      ],
+      commands: [{ name: "plan", description: "Makes a plan", hint: "what" }],
+      counts: [
+        { label: "Asked", value: 0 },
+        { label: "Ran without asking", value: 0 },
+      ],
+    });
   });
 
   test("begins in the mode of the settings, by its option", async () => {
