@@ -128,7 +128,8 @@ function startPush(
   http.request("/push/answer", answer, { methods: ["POST"] });
   scope.onReady(async () => {
     await devices.prune();
-    await pushes.resume();
+    // With a store, the questions of an earlier start are open again, or settled as lost.
+    if (uses.conversations?.questions === undefined) await pushes.resume();
   });
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { TOKEN, wrongToken } from "../../support/dashboard-server.ts";
+import { startPushService } from "../../support/push-service.ts";
 import { newHome, startPush, type PushHarness } from "../../support/push-harness.ts";
 
 /** Asks a question, and returns the ticket of each notification about it. */
@@ -147,6 +148,20 @@ describe("end of a sign-in", () => {
     expect(devices).toHaveLength(count);
     if (count === 1) expect(devices[0]).toMatchObject({ hasButtons: true });
   });
+
+  test.each([true, false])(
+    "says after a restart that a question was lost, stored: %s",
+    async (keeps) => {
+      const options = { home: await newHome(), keepSignIns: true, keepsConversations: keeps };
+      await using service = await startPushService();
+      const first = await startPush({ ...options, service });
+      await first.turnOn(await first.signIn());
+      await ask(first);
+      await first[Symbol.asyncDispose]();
+      await using second = await startPush({ ...options, service });
+      expect((await second.service.until(2)).notification.body).toBe("No longer open");
+    },
+  );
 
   test("passes the device on to the next sign-in of the browser", async () => {
     await using harness = await startPush();
