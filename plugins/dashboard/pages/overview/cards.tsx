@@ -12,7 +12,9 @@ import { Badge, Notice } from "../parts/states.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
+import { actsWithoutAsking } from "../../shared/application-modes.ts";
 import { formatCount } from "../../shared/format.ts";
+import { visibleText } from "../../shared/visible-text.ts";
 import { browserLabel } from "../../shared/client-labels.ts";
 import { programStates } from "./attention.tsx";
 
@@ -36,16 +38,25 @@ const applicationStates: Readonly<
 function statusRows(application: Application): [name: string, value: string][] {
   const { name, message, mode, modes = [], commands = [], counts = [] } = application;
   const shown = modes.find(({ id }) => id === mode);
-  const acts = shown?.unguarded === true ? ", acts without asking" : "";
   return [
     ...(name === undefined ? [] : [["Name", name] as [string, string]]),
     ...(message === undefined ? [] : [["State", message] as [string, string]]),
-    ...(mode === undefined ? [] : [["Mode", `${shown?.name ?? mode}${acts}`] as [string, string]]),
+    ...(mode === undefined ? [] : [["Mode", shown?.name ?? mode] as [string, string]]),
     ...(commands.length === 0
       ? []
       : [["Commands", `${formatCount(commands.length)}, in the chat with /`] as [string, string]]),
     ...counts.map(({ label, value }): [string, string] => [label, formatCount(value)]),
   ];
+}
+
+/** Says in red that the application may act without asking in its present mode. */
+function ModeWarning({ application }: { readonly application: Application }): JSX.Element | null {
+  const { mode, modes = [] } = application;
+  if (mode === undefined) return null;
+  const present = modes.find(({ id }) => id === mode) ?? { id: mode, name: mode };
+  if (!actsWithoutAsking(present)) return null;
+  const text = `In the mode ${visibleText(present.name)}, the application may act without asking.`;
+  return <Notice tone="bad">{text}</Notice>;
 }
 
 /** An application of a host, or a bridge, without a process of its own. */
@@ -60,6 +71,7 @@ export function StatusCard({ application }: { readonly application: Application 
     >
       <div class="body stack">
         <Rows rows={statusRows(application)} />
+        <ModeWarning application={application} />
       </div>
     </Card>
   );
@@ -105,6 +117,7 @@ export function ApplicationCard({ program, application }: ApplicationCardProps):
           ))}
         </dl>
         {application && <Rows rows={statusRows(application)} />}
+        {application && <ModeWarning application={application} />}
         <div class="stack">
           <h3 id="stderr">Recent stderr output</h3>
           {program.stderr.length === 0 ? (
