@@ -1,6 +1,6 @@
 /** The commands of the application, offered while a message begins with a slash. @module */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { StatusView } from "../../shared/views.ts";
 import { sendRequest } from "../live/api.ts";
 import { isComposing } from "../live/composition.ts";
@@ -50,7 +50,8 @@ export function CommandList({ text, type }: CommandListProps): JSX.Element | nul
     setChosen(0);
     document.getElementById("message")?.focus();
   };
-  useEffect(() => {
+  // Before the next key: it must find what the last one has chosen.
+  useLayoutEffect(() => {
     const field = document.getElementById("message");
     if (!field || found.length === 0) return;
     const onKeyDown = (event: KeyboardEvent): void => {

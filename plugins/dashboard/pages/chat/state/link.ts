@@ -31,7 +31,7 @@ export const usesEvents = (): boolean => prefersEvents;
 /** Opens a link to the channel. The server authenticates it by the sign-in cookie. */
 export const openLink = (session: string, { onRaw, ...handlers }: ChatLinkHandlers): Client =>
   connect({
-    url: `${base()}/pico?pico_can=append,questions,stop,turns,waiting`,
+    url: `${base()}/pico?pico_can=append,notices,questions,stop,turns,waiting`,
     token: "",
     sessionId: session,
     WebSocket: observedSocket(onRaw),
