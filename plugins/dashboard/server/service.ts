@@ -175,7 +175,7 @@ export interface PublicCheckOptions {
   readonly signal: AbortSignal;
   /** Unix milliseconds. */
   readonly now: number;
-  /** @returns This many random bytes from a secure source. */
+  /** A secure source of random bytes. */
   readonly random: (bytes: number) => Uint8Array;
 }
 /** Checks the way from outside to this launcher. The host of the dashboard provides it. */

@@ -8,6 +8,7 @@ export interface KeyView extends Key {
   readonly state: "active" | "expired" | "revoked";
 }
 
+/** The keys of this launcher, as the dashboard lists them. */
 export interface KeysView {
   /** Those in use first, then by age. */
   readonly keys: readonly KeyView[];
