@@ -1,4 +1,5 @@
 // Tests `doorward doctor -public` behind nginx, Caddy and HAProxy: as documented, and with faults.
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -67,7 +68,7 @@ describe("doorward doctor -public", () => {
   ): Promise<Check[]> {
     const launcher = await launcherAt(path);
     const chain: Chain = certificate(certificateChain);
-    const ca = join(folder, "root.pem");
+    const ca = join(folder, `${randomUUID()}.pem`);
     await writeFile(ca, chain.root);
     const proxy: Proxy = await proxies[name].start(launcher.base.port, path, change, {
       cert: chain.leaf + chain.intermediate,
@@ -83,6 +84,24 @@ describe("doorward doctor -public", () => {
 
   const found = (checks: readonly Check[]): Check[] =>
     checks.filter(({ result }) => result !== "ok");
+
+  test("waits for two real minutes of silence", { timeout: 400_000 }, async ({ skip }) => {
+    skip(nginx === undefined, "needs nginx");
+    await launcherAt(""); // once for both
+    const minute = (text: string): string =>
+      text.replaceAll("proxy_read_timeout 300s;", "proxy_read_timeout 60s;");
+    const [documented, broken] = await Promise.all([
+      behind("nginx", {}, []),
+      // The grant of one launcher is for one check.
+      behind("nginx", { path: "/doorward", change: minute }, []),
+    ]);
+    expect(found(documented)).toEqual([]);
+    expect(found(broken).map(({ id }) => id)).toEqual([
+      "public-websocket-silence",
+      "public-stream-silence",
+    ]);
+    expect(found(broken)[0]?.reason).toMatch(/closed it after (59|6\d) s/);
+  });
 
   describe.each(["nginx", "Caddy", "HAProxy"] as const)("behind %s", (name) => {
     beforeEach(({ skip }) => skip(proxies[name].program === undefined, `needs ${name}`));
