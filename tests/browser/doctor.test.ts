@@ -70,7 +70,8 @@ describe("Doctor page", () => {
         { enabled: true },
         { enabled: true },
       ]);
-      expect(dashboard.site.sent[0]?.headers["if-match"]).toBe('"a1"');
+      const sent = dashboard.site.sent.filter(({ path }) => path === "/api/channels/pico");
+      expect(sent[0]?.headers["if-match"]).toBe('"a1"');
     });
   });
 

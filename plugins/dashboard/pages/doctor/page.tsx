@@ -50,8 +50,8 @@ export function DoctorPage(_: { readonly data: DoctorData }): JSX.Element {
           ))}
         </section>
       )}
-      {run && <PublicCard />}
       {run && <Passed checks={checks} isOpen={findings.length === 0} />}
+      {run && <PublicCard />}
     </div>
   );
 }
