@@ -78,8 +78,8 @@ export interface Decisions {
   /**
    * Lists the settled questions of all conversations, and lines of deleted ones.
    *
-   * @param since - Unix milliseconds: only questions that were settled later.
-   * @param limit - At most 1,000. @defaultValue `200`
+   * `options.since`: Unix milliseconds: only questions that were settled later.
+   * `options.limit`: at most 1,000. The default is 200.
    * @throws store_unavailable if the conversations cannot be read.
    */
   list(options: { readonly since: number; readonly limit?: number }): Promise<DecisionList>;
