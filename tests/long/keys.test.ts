@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import { keyLeaksOf, keyOperation } from "../properties/key-world.ts";
 import { rounds } from "../support/runs.ts";
 
-/** 100,000 operations. */
+/** 100,000 operations, in 3 to 15 minutes. */
 const runs = rounds(200);
 const operationsPerRun = 500;
 
 describe("keys", () => {
-  test("leak nothing in many operations of ten keys", async () => {
+  test("leak nothing in many operations of ten keys", { timeout: 1_500_000 }, async () => {
     const total = { received: 0, read: 0, forbidden: 0, files: 0, answered: 0 };
     await fc.assert(
       fc.asyncProperty(

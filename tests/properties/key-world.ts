@@ -114,8 +114,9 @@ class World {
           content: `Allow ${content}?`,
           options: allow,
         } as const;
-        const { by } = await ask({ ...question, timeoutMs: 60_000 });
-        if (by) this.checkAnswerer(by.id, session);
+        const { by, outcome } = await ask({ ...question, timeoutMs: 300 });
+        // A stop names the key that has stopped the message, which may be its own.
+        if (by) this.checkAnswerer(by.id, session, outcome === "stopped" ? "write" : "answer");
         return;
       }
       await reply({ content: `reply to ${content}` });
@@ -169,11 +170,13 @@ class World {
     if (session !== wanted) this.leaks.push(`${key} wrote to ${session} instead of ${wanted}`);
   }
 
-  private checkAnswerer(id: string, session: string): void {
-    this.counts.answered += 1;
+  private checkAnswerer(id: string, session: string, right: KeyScope): void {
     const key = this.clients.findIndex((client) => `key:${client.key.id}` === id);
-    if (!this.has(key, "answer") || !this.mayUse(key, session))
-      this.leaks.push(`${key} answered in ${session}`);
+    const isStop = right === "write";
+    if (!isStop) this.counts.answered += 1;
+    const mayAct = this.has(key, right) || (isStop && this.has(key, "stop"));
+    if (!mayAct || !this.mayUse(key, session))
+      this.leaks.push(`${key} settled a question in ${session}`);
   }
 
   /** Checks everything that a key has received. */
