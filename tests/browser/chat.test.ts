@@ -40,7 +40,7 @@ describe("Chat page", () => {
       await mine(page).getByText("hello <b>there</b>", { exact: true }).waitFor();
       await expect.poll(() => field(page).inputValue()).toBe("");
       expect(dashboard.site.channel.dialled.at(-1)).toContain(
-        "pico_can=append%2Cquestions%2Cstop%2Cturns%2Cwaiting&session_id=kitchen&pico_ext=1",
+        "pico_can=append%2Cnotices%2Cquestions%2Cstop%2Cturns%2Cwaiting&session_id=kitchen&pico_ext=1",
       );
     });
   });
