@@ -14,10 +14,15 @@ import { askedText } from "./buttons.js";
 const maxTextLength = 4_096;
 const typingRepeatMs = 4_500;
 const maxTypingRepeats = 60;
-const marks = { thought: "\u{1F4AD} ", tool_calls: "\u{1F527} ", plan: "\u{1F4CB} " };
+const marks = {
+  thought: "\u{1F4AD} ",
+  tool_calls: "\u{1F527} ",
+  plan: "\u{1F4CB} ",
+  notice: "\u{2139}\u{FE0F} ",
+};
 
 /**
- * @typedef {{ content: string, kind?: "thought" | "tool_calls" | "plan", inReplyTo?: string, final?: boolean, question?: import("./buttons.js").Question }} Outgoing
+ * @typedef {{ content: string, kind?: "thought" | "tool_calls" | "plan" | "notice", inReplyTo?: string, final?: boolean, question?: import("./buttons.js").Question }} Outgoing
  * @typedef {import("doorward/plugins/channels").Receipt} Receipt
  * @typedef {{ session: string, id: string, text: string, isLast: boolean }} Edit
  * @typedef {Pick<import("doorward").Scope<{}>, "clock" | "after" | "log">} Tools

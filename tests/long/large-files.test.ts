@@ -7,9 +7,10 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { describe, expect, test } from "vitest";
 import { startLauncher } from "../e2e/launcher.ts";
+import { isBrief } from "../support/runs.ts";
 
 const MiB = 1024 * 1024;
-const size = (process.env["LONG"] === "brief" ? 256 : 2_048) * MiB;
+const size = (isBrief ? 256 : 2_048) * MiB;
 const token = "large-files-".repeat(4);
 const headers = { authorization: `Bearer ${token}` };
 

@@ -9,7 +9,7 @@ import { storageModelConformance } from "../conformance/storage-model.ts";
 import { storedLogProperties } from "../conformance/stored-log-model.ts";
 import { sqliteLaw } from "../conformance/sqlite-law.ts";
 import { checkStoreLaw } from "../conformance/store-law.ts";
-import { rounds } from "../support/runs.ts";
+import { isBrief, rounds } from "../support/runs.ts";
 import { fileIn } from "../support/sqlite-conversations.ts";
 import { address, createFolder, epoch, openStore, say } from "../support/sqlite-store.ts";
 
@@ -89,7 +89,6 @@ describe("SQLite store", () => {
     checkStoreLaw(sqliteLaw, rounds(500)));
 
   // Fifteen minutes of real time: too long for .ci/run, whose laws pass them on a stopped clock.
-  const isBrief = process.env["LONG"] === "brief";
   const timeout = 30 * minute;
   test.skipIf(isBrief)("keeps all conversations over minutes of silence", { timeout }, async () => {
     const store = await openStore();

@@ -4,6 +4,7 @@ import { longestFirst } from "../support/longest-first.ts";
 import { rounds } from "../support/runs.ts";
 
 const longest = [
+  "public-check",
   "bench",
   "sqlite-store",
   "fuzz",
