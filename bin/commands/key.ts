@@ -86,11 +86,17 @@ async function askForSecret(
       const end = expiresAt === undefined ? "" : `, until ${formatUtc(expiresAt)}`;
       const place = file ? `written to ${path}` : "it is not shown again";
       if (!context.json) context.say(`key ${id} may ${rightsOf(made.key)}${end}; ${place}\n`);
+      sayClosed(context, made);
     });
   } finally {
     await file?.close();
     if (path !== undefined && !isWritten) await rm(path);
   }
+}
+
+/** Says that clients do not find the channel, and the fix. */
+function sayClosed(context: CommandContext, { closed }: Pick<KeysView, "closed">): void {
+  if (closed !== undefined && !context.json) context.say(`${closed}\n`);
 }
 
 /** @throws UsageError if there is a file. */
@@ -104,11 +110,12 @@ async function openNew(path: string): Promise<FileHandle> {
 }
 
 const list: Action = (context) =>
-  askAndPrint<KeysView>(context, ["GET", "keys"], ({ keys }) => {
+  askAndPrint<KeysView>(context, ["GET", "keys"], ({ keys, ...channel }) => {
     const shown = keys.filter(({ state }) => context.values["all"] === true || state !== "revoked");
     for (const each of shown) context.out(`${describe(each)}\n`);
     if (shown.length === 0)
       context.say(context.hinted("there is no key; create one with: doorward key create NAME\n"));
+    sayClosed(context, channel);
   });
 
 function describe(key: KeyView): string {

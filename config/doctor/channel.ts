@@ -27,6 +27,16 @@ export async function channelChecks(found: Survey): Promise<CheckView[]> {
   return [configured(found, on), header(tries, on), query(found, tries), ...handshakes(tries, on)];
 }
 
+/** Keys need the channel, although they need no channel token. Needs a running launcher. */
+export function keysCheck(found: Survey): CheckView | undefined {
+  const { keys = 0, channel } = found.running ?? {};
+  if (keys === 0 || !channel) return undefined;
+  const own = createCheck("keys", "Clients with keys can connect");
+  const are = keys === 1 ? "1 key is" : `${keys} keys are`;
+  if (isOn(found)) return own.ok(`The channel is on, and ${are} for it.`);
+  return own.warning(`The channel is off, so /keys answers 404, and ${are} for it.`, turnOnFix);
+}
+
 function configured({ places, running }: Survey, on: boolean): CheckView {
   const own = createCheck("token-configured", "The pico token is configured");
   const [place] = places.get("pico") ?? [];

@@ -3,7 +3,7 @@
 import { describeFailure } from "../../lib/files/index.ts";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { envFileMarks } from "../load/env-file-marks.ts";
-import { channelChecks, rejectedClientsCheck } from "./channel.ts";
+import { channelChecks, keysCheck, rejectedClientsCheck } from "./channel.ts";
 import { fileChecks } from "./files.ts";
 import { networkChecks } from "./network.ts";
 import { pluginsCheck, programChecks } from "./plugins.ts";
@@ -32,6 +32,7 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
   const found = await collectSurvey(options);
   const parts: readonly CheckGroup[] = [
     channelChecks,
+    keysCheck,
     rejectedClientsCheck,
     protocolChecks,
     tokenChecks,

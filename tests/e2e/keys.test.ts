@@ -81,6 +81,21 @@ describe("doorward key", () => {
     await expect(stat(taken)).rejects.toMatchObject({ code: "ENOENT" });
   });
 
+  test("says how to open the channel while it is off", async () => {
+    await using running = await startLauncher();
+    const { base, home } = running;
+    const auth = await finishSetup(running);
+    const closed = expect.stringMatching(/channel pico is off, so \/keys answers 404\. Turn the/);
+    const created = await doorward(home, "key", "create", "phone");
+    expect(created).toMatchObject({ code: 0, err: closed });
+    expect(await historyStatus(base, created.out)).toBe(404);
+    expect(await doorward(home, "key", "list")).toMatchObject({ code: 0, err: closed });
+    expect((await doorward(home, "doctor")).out).toContain("so /keys answers 404, and 1 key is");
+    await enablePico(running, auth);
+    expect((await doorward(home, "key", "list")).err).toBe("");
+    expect(await historyStatus(base, created.out)).toBe(200);
+  });
+
   test("survives a restart of the launcher", async () => {
     const first = await startLauncher();
     const { home } = first;

@@ -1,6 +1,7 @@
 // Passes the state of this launcher to the doctor.
 import type { DashboardContext } from "./context.ts";
 import { otherChannels } from "./api/attached-channels.ts";
+import { countChannelKeys } from "./api/keys.ts";
 import { protocolStatus } from "./api/protocols.ts";
 import { sectionsOf } from "./api/settings.ts";
 import { tokensView } from "./api/tokens.ts";
@@ -22,6 +23,7 @@ export async function runDoctor(
     now: auth.clock.now(),
     addresses: http.addresses(),
     channel: services.picoServer?.status(),
+    keys: countChannelKeys(context),
     protocols: protocolStatus(http, await sectionsOf(services).catch(() => [])),
     channels: otherChannels(services),
     store: services.conversations?.health(),

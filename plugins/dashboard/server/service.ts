@@ -143,6 +143,8 @@ export interface DoctorFacts extends RequestObservations {
    * server is not loaded.
    */
   readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
+  /** Keys that clients may use at `/keys`, which is served while the channel is on. */
+  readonly keys?: number;
   /** The protocols of other products whose plugins are loaded, for example the OpenAI API. */
   readonly protocols: readonly ProtocolStatus[];
   /** Channels of other authors. */

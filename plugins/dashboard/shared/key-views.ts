@@ -8,14 +8,20 @@ export interface KeyView extends Key {
   readonly state: "active" | "expired" | "revoked";
 }
 
+/** Whether clients with keys find the channel. */
+interface ChannelForKeys {
+  /** Why there is no channel at `/keys`, and the fix. Absent if there is one, or none is needed. */
+  readonly closed?: string;
+}
+
 /** The keys of this launcher, as the dashboard lists them. */
-export interface KeysView {
+export interface KeysView extends ChannelForKeys {
   /** Those in use first, then by age. */
   readonly keys: readonly KeyView[];
 }
 
 /** A key with its secret, shown once. */
-export interface NewKeyView extends NewKey {
+export interface NewKeyView extends NewKey, ChannelForKeys {
   /** Path of the channel for keys, with the base path. */
   readonly path: string;
 }

@@ -110,6 +110,13 @@ describe("runDoctor", () => {
       { running: { store: { ...store, notice: "400 days ahead", fix: "set the clock" } } },
     ],
     [
+      "keys without a channel",
+      "keys",
+      "warning",
+      async () => undefined,
+      { running: { keys: 1, channel: { enabled: false, path: "/pico" } } },
+    ],
+    [
       "a missing program",
       "program",
       "failed",

@@ -5,8 +5,9 @@ import { keyProtocols, keyRights } from "../../shared/key-views.ts";
 import { formatDuration } from "../../shared/format.ts";
 import { useResource } from "../live/resource.ts";
 import { Button } from "../parts/button.tsx";
+import { Card } from "../parts/card.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { Badge } from "../parts/states.tsx";
+import { Badge, Notice } from "../parts/states.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
 import { createKey, revokeKey, rotateKey } from "./key-actions.tsx";
@@ -18,23 +19,28 @@ interface KeysProps {
 
 export function Keys({ initial, now }: KeysProps): JSX.Element {
   const { url } = useSite();
-  const { value, refresh } = useResource("/api/keys", initial, { refreshOn: ["key"] });
-  const { keys } = value.value;
+  const { value, refresh } = useResource("/api/keys", initial, {
+    refreshOn: ["key", "settings"],
+  });
+  const { keys, closed } = value.value;
   const shown = keys.filter(({ state }) => state !== "revoked");
   const revoked = keys.filter(({ state }) => state === "revoked");
   return (
-    <section class="card" aria-labelledby="keys-title">
-      <header>
-        <h2 id="keys-title" class="grow">
-          Keys
-        </h2>
-        <a class="small" href={url("/docs/security#keys")}>
-          Rights of keys
-        </a>
-        <Button compact onClick={() => createKey(refresh)}>
-          Create a key…
-        </Button>
-      </header>
+    <Card
+      id="keys-title"
+      title="Keys"
+      end={
+        <>
+          <a class="small" href={url("/docs/security#keys")}>
+            Rights of keys
+          </a>
+          <Button compact onClick={() => createKey(refresh)}>
+            Create a key…
+          </Button>
+        </>
+      }
+    >
+      {closed !== undefined && <Notice tone="warn">{closed}</Notice>}
       {shown.length === 0 && (
         <p class="body muted small">
           Give each device and script a key of its own. You can revoke it alone.
@@ -55,7 +61,7 @@ export function Keys({ initial, now }: KeysProps): JSX.Element {
           </div>
         </details>
       )}
-    </section>
+    </Card>
   );
 }
 

@@ -1,6 +1,6 @@
 /** Endpoints that list, create, rotate and revoke keys. @module */
 import type { FastifyInstance } from "fastify";
-import type { Key, KeyInput, Keys } from "../../../keys/index.ts";
+import type { Key, KeyInput, Keys, NewKey } from "../../../keys/index.ts";
 import { requireTokenConfirmation } from "../auth/credentials.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
 import { required } from "../errors.ts";
@@ -24,37 +24,58 @@ function toView(key: Key, now: number): KeyView {
   return { ...key, state };
 }
 
+const isForChannel = ({ state, protocols }: KeyView): boolean =>
+  state === "active" && protocols.includes("keys");
+
+/** `/keys` is served while the channel pico is on. */
+function channelFor(
+  { services, http }: DashboardContext,
+  keys: readonly KeyView[],
+): Pick<KeysView, "closed"> {
+  const isOff = services.picoServer?.status().enabled === false;
+  if (!isOff || !keys.some(isForChannel)) return {};
+  const closed =
+    `The channel pico is off, so ${http.url("/keys")} answers 404. Turn the channel on: ` +
+    '"enabled": true in channels.pico of config.json, or the switch in the dashboard.';
+  return { closed };
+}
+
 /** @returns The keys: those in use first. */
-export function keysView({ services, auth }: DashboardContext): KeysView {
-  const now = auth.clock.now();
-  const keys = requireKeys(services)
+export function keysView(context: DashboardContext): KeysView {
+  const now = context.auth.clock.now();
+  const keys = requireKeys(context.services)
     .list()
-    .map((key) => toView(key, now));
-  return {
-    keys: keys.toSorted((a, b) => Number(b.state === "active") - Number(a.state === "active")),
-  };
+    .map((key) => toView(key, now))
+    .toSorted((a, b) => Number(b.state === "active") - Number(a.state === "active"));
+  return { keys, ...channelFor(context, keys) };
+}
+
+/** @returns How many keys clients may use at `/keys`. */
+export const countChannelKeys = (context: DashboardContext): number =>
+  context.services.keys ? keysView(context).keys.filter(isForChannel).length : 0;
+
+function toNewView(context: DashboardContext, made: NewKey): NewKeyView {
+  const view = toView(made.key, context.auth.clock.now());
+  return { ...made, path: context.http.url("/keys"), ...channelFor(context, [view]) };
 }
 
 /** Creates a key. @returns It with its secret, to be shown once. */
-export async function createKey(
-  { services, http, runtime }: DashboardContext,
-  input: KeyInput,
-): Promise<NewKeyView> {
-  const created = await requireKeys(services).create(input);
+export async function createKey(context: DashboardContext, input: KeyInput): Promise<NewKeyView> {
+  const created = await requireKeys(context.services).create(input);
   const { id, name } = created.key;
-  runtime.log.info({ key: id, name }, "a key was created");
-  return { ...created, path: http.url("/keys") };
+  context.runtime.log.info({ key: id, name }, "a key was created");
+  return toNewView(context, created);
 }
 
 export async function rotateKey(
-  { services, http, runtime }: DashboardContext,
+  context: DashboardContext,
   which: string,
   graceS: number | undefined,
 ): Promise<NewKeyView> {
-  const rotated = await requireKeys(services).rotate(which, graceS);
+  const rotated = await requireKeys(context.services).rotate(which, graceS);
   const { id, name } = rotated.key;
-  runtime.log.info({ key: id, name, graceS }, "a key received a new secret");
-  return { ...rotated, path: http.url("/keys") };
+  context.runtime.log.info({ key: id, name, graceS }, "a key received a new secret");
+  return toNewView(context, rotated);
 }
 
 export async function revokeKey(

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Plugin } from "../../../../../kernel/index.ts";
+import type { AnyPlugin, Plugin } from "../../../../../kernel/index.ts";
+import { channels } from "../../../../../plugins/channels/index.ts";
 import { keys, type Keys, type KeysShape } from "../../../../../plugins/keys/index.ts";
+import { memory } from "../../../../../plugins/token-store/index.ts";
+import { picoServer } from "../../../../../plugins/pico-server/index.ts";
 import {
   rejection,
   signIn,
@@ -97,6 +100,23 @@ describe("/api/keys", () => {
     expect(text).toContain(`"id":"${key.id}","what":"created"`);
     ending.abort();
     await reader.cancel().catch(() => undefined);
+  });
+
+  test.each([true, false])("says that the channel is off: %s", async (isOff) => {
+    const before = [keys(), channels(), picoServer({ enabled: !isOff })] as unknown as AnyPlugin[];
+    const form = memory({ launcher: TOKEN, pico: TOKEN.toUpperCase() });
+    await using server = await startDashboard({ before, form });
+    const closed = isOff ? /"closed":"The channel pico is off, so \/keys answers 404\. Turn/ : /^/;
+    const create = async (input: object) =>
+      (await server.post("/api/keys", { ...input, current: TOKEN }, bearer)).text();
+    const list = async () => (await server.get("/api/keys", bearer)).text();
+    expect(await create({ name: "script", protocols: ["openai"] })).not.toContain("closed");
+    expect(await list()).not.toContain("closed");
+    const created = await create({ name: "phone" });
+    for (const text of [created, await list()]) {
+      expect(text).toMatch(closed);
+      expect(text.includes("closed")).toBe(isOff);
+    }
   });
 
   test("answers 404 without the plugin", async () => {
