@@ -11,7 +11,7 @@ import { formatCount } from "../../shared/format.ts";
 import type { ProgramView } from "../../shared/views.ts";
 import type { Finding, Findings } from "./findings.ts";
 
-type BadgeTone = "ok" | "warn" | "bad";
+export type BadgeTone = "ok" | "warn" | "bad";
 
 export const programStates: Readonly<
   Record<ProgramView["state"], { readonly text: string; readonly tone: BadgeTone }>

@@ -1,5 +1,5 @@
 /** The cards of the overview whose code loads after the page. @module */
-import { Fragment, type JSX } from "preact";
+import { Fragment, type ComponentChildren, type JSX } from "preact";
 import type {
   ConnectionView,
   ConnectionsView,
@@ -16,7 +16,7 @@ import { actsWithoutAsking } from "../../shared/application-modes.ts";
 import { formatCount } from "../../shared/format.ts";
 import { visibleText } from "../../shared/visible-text.ts";
 import { browserLabel } from "../../shared/client-labels.ts";
-import { programStates } from "./attention.tsx";
+import { programStates, type BadgeTone } from "./attention.tsx";
 
 export { Attention } from "./attention.tsx";
 export { Guide } from "./guide.tsx";
@@ -25,27 +25,29 @@ export { Traffic } from "./traffic.tsx";
 
 type Application = NonNullable<StatusView["application"]>;
 
-const applicationStates: Readonly<
-  Record<Application["state"], readonly ["ok" | "warn" | "bad", string]>
-> = {
-  ready: ["ok", "Ready"],
-  starting: ["warn", "Starting"],
-  needs_action: ["warn", "Needs you"],
-  failed: ["bad", "Failed"],
+interface ShownState {
+  readonly tone: BadgeTone;
+  readonly text: string;
+}
+
+const applicationStates: Readonly<Record<Application["state"], ShownState>> = {
+  ready: { tone: "ok", text: "Ready" },
+  starting: { tone: "warn", text: "Starting" },
+  needs_action: { tone: "warn", text: "Needs you" },
+  failed: { tone: "bad", text: "Failed" },
 };
 
 /** The status of the application as names and values. */
-function statusRows(application: Application): [name: string, value: string][] {
+function statusRows(application: Application): Row[] {
   const { name, message, mode, modes = [], commands = [], counts = [] } = application;
   const shown = modes.find(({ id }) => id === mode);
+  const listed = commands.length === 0 ? undefined : formatCount(commands.length);
   return [
-    ...(name === undefined ? [] : [["Name", name] as [string, string]]),
-    ...(message === undefined ? [] : [["State", message] as [string, string]]),
-    ...(mode === undefined ? [] : [["Mode", shown?.name ?? mode] as [string, string]]),
-    ...(commands.length === 0
-      ? []
-      : [["Commands", `${formatCount(commands.length)}, in the chat with /`] as [string, string]]),
-    ...counts.map(({ label, value }): [string, string] => [label, formatCount(value)]),
+    ["Name", name],
+    ["State", message],
+    ["Mode", shown?.name ?? mode],
+    ["Commands", listed && `${listed}, in the chat with /`],
+    ...counts.map(({ label, value }): Row => [label, formatCount(value)]),
   ];
 }
 
@@ -61,30 +63,44 @@ function ModeWarning({ application }: { readonly application: Application }): JS
 
 /** An application of a host, or a bridge, without a process of its own. */
 export function StatusCard({ application }: { readonly application: Application }): JSX.Element {
-  const [tone, text] = applicationStates[application.state];
   return (
-    <Card
-      id="application"
-      title="Application"
-      kind="application"
-      end={<Badge tone={tone}>{text}</Badge>}
-    >
-      <div class="body stack">
-        <Rows rows={statusRows(application)} />
-        <ModeWarning application={application} />
-      </div>
-    </Card>
+    <StateCard state={applicationStates[application.state]}>
+      <Rows rows={statusRows(application)} />
+      <ModeWarning application={application} />
+    </StateCard>
   );
 }
 
-const Rows = ({ rows }: { readonly rows: readonly [string, string][] }): JSX.Element => (
+interface StateCardProps {
+  readonly state: ShownState;
+  readonly children: ComponentChildren;
+}
+
+const StateCard = ({ state: { tone, text }, children }: StateCardProps): JSX.Element => (
+  <Card
+    id="application"
+    title="Application"
+    kind="application"
+    end={<Badge tone={tone}>{text}</Badge>}
+  >
+    <div class="body stack">{children}</div>
+  </Card>
+);
+
+/** A row without a value is left out. */
+type Row = readonly [name: string, value: ComponentChildren];
+
+const Rows = ({ rows }: { readonly rows: readonly Row[] }): JSX.Element => (
   <dl class="kv">
-    {rows.map(([name, value]) => (
-      <Fragment key={name}>
-        <dt>{name}</dt>
-        <dd dir="auto">{value}</dd>
-      </Fragment>
-    ))}
+    {rows.map(
+      ([name, value]) =>
+        value !== undefined && (
+          <Fragment key={name}>
+            <dt>{name}</dt>
+            <dd dir="auto">{value}</dd>
+          </Fragment>
+        ),
+    )}
   </dl>
 );
 
@@ -95,48 +111,30 @@ interface ApplicationCardProps {
 
 /** State, process, work and standard error of the program. */
 export function ApplicationCard({ program, application }: ApplicationCardProps): JSX.Element {
-  const { text, tone } = programStates[program.state];
+  const command = <code dir="ltr">{program.command}</code>;
   return (
-    <Card
-      id="application"
-      title="Application"
-      kind="application"
-      end={<Badge tone={tone}>{text}</Badge>}
-    >
-      <div class="body stack">
-        <dl class="kv">
-          <dt>Command</dt>
-          <dd>
-            <code dir="ltr">{program.command}</code>
-          </dd>
-          {programDetails(program).map(([name, value]) => (
-            <Fragment key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </Fragment>
-          ))}
-        </dl>
-        {application && <Rows rows={statusRows(application)} />}
-        {application && <ModeWarning application={application} />}
-        <div class="stack">
-          <h3 id="stderr">Recent stderr output</h3>
-          {program.stderr.length === 0 ? (
-            <p class="hint">No output on stderr yet.</p>
-          ) : (
-            <ol class="stderr" dir="ltr" tabIndex={0} aria-labelledby="stderr">
-              {program.stderr.map((line, at) => (
-                <li key={at}>{line.text}</li>
-              ))}
-            </ol>
-          )}
-        </div>
+    <StateCard state={programStates[program.state]}>
+      <Rows rows={[["Command", command], ...programDetails(program)]} />
+      {application && <Rows rows={statusRows(application)} />}
+      {application && <ModeWarning application={application} />}
+      <div class="stack">
+        <h3 id="stderr">Recent stderr output</h3>
+        {program.stderr.length === 0 ? (
+          <p class="hint">No output on stderr yet.</p>
+        ) : (
+          <ol class="stderr" dir="ltr" tabIndex={0} aria-labelledby="stderr">
+            {program.stderr.map((line, at) => (
+              <li key={at}>{line.text}</li>
+            ))}
+          </ol>
+        )}
       </div>
-    </Card>
+    </StateCard>
   );
 }
 
 /** Returns the rows of the program card as names and values. */
-function programDetails(program: ProgramView): [name: string, value: string][] {
+function programDetails(program: ProgramView): Row[] {
   const { pid, restarts, lastEnd, inWork, queued, answered, failed, stopped } = program;
   const settled = [
     `${formatCount(answered)} answered`,
@@ -144,7 +142,7 @@ function programDetails(program: ProgramView): [name: string, value: string][] {
     ...(stopped > 0 ? [`${formatCount(stopped)} stopped`] : []),
   ];
   return [
-    ...(pid === undefined ? [] : [["Process", String(pid)] as [string, string]]),
+    ["Process", pid],
     [
       "Restarts",
       lastEnd === undefined

@@ -1,5 +1,6 @@
 /** Fields, and the problem of a field. @module */
-import type { JSX, PartialInputHTMLAttributes, RefObject } from "preact";
+import type { Signal } from "@preact/signals";
+import type { ComponentChildren, JSX, PartialInputHTMLAttributes, RefObject } from "preact";
 import { useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
@@ -67,6 +68,44 @@ export function Search({ label, onText, ...rest }: SearchProps): JSX.Element {
         type="search"
         onInput={(event) => onText(event.currentTarget.value)}
       />
+    </div>
+  );
+}
+
+interface SelectProps<T> {
+  readonly id: string;
+  readonly label: string;
+  readonly options: readonly (readonly [value: T, text: string])[];
+  readonly chosen: Signal<T>;
+  /** A field below that belongs to the choice. */
+  readonly children?: ComponentChildren;
+}
+
+/** A labelled list of which one item is chosen. */
+export function SelectField<T extends string | number | undefined>({
+  id,
+  label,
+  options,
+  chosen,
+  children,
+}: SelectProps<T>): JSX.Element {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select
+        class="select"
+        id={id}
+        onChange={({ currentTarget: { selectedIndex } }) => {
+          chosen.value = options[selectedIndex]![0];
+        }}
+      >
+        {options.map(([value, text]) => (
+          <option key={text} value={value} selected={value === chosen.value}>
+            {text}
+          </option>
+        ))}
+      </select>
+      {children}
     </div>
   );
 }

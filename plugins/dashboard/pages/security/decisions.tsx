@@ -5,6 +5,7 @@ import type { DecisionView, DecisionsView } from "../../shared/decision-views.ts
 import { decisionText, followedText } from "../../shared/decision-views.ts";
 import { useResource } from "../live/resource.ts";
 import { Button } from "../parts/button.tsx";
+import { Card } from "../parts/card.tsx";
 import { Copyable } from "../parts/copy.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Badge, Skeleton } from "../parts/states.tsx";
@@ -23,15 +24,15 @@ export function Decisions({ now }: { readonly now: number }): JSX.Element {
   const { decisions = [], isComplete = true } = value.value ?? {};
   const shown = isWhole ? decisions : decisions.slice(0, firstShown);
   return (
-    <section class="card" aria-labelledby="decisions-title">
-      <header>
-        <h2 id="decisions-title" class="grow">
-          Decisions
-        </h2>
+    <Card
+      id="decisions-title"
+      title="Decisions"
+      end={
         <a class="small" href={url("/docs/security#decisions")}>
           About this list
         </a>
-      </header>
+      }
+    >
       {value.value === undefined && !error.value && <Skeleton rows={3} />}
       {error.value && <p class="body small warn">{error.value.message}</p>}
       {value.value && decisions.length === 0 && (
@@ -51,7 +52,7 @@ export function Decisions({ now }: { readonly now: number }): JSX.Element {
         {!isComplete && <span class="muted small">There are more: use the command.</span>}
         <Copyable text="doorward decisions -since 30d" label="Copy command" />
       </div>
-    </section>
+    </Card>
   );
 }
 

@@ -12,22 +12,28 @@ import { keyRights, protocolNames, rightTexts } from "../../shared/key-views.ts"
 import { askToken } from "../frame/dialogs.ts";
 import { toast } from "../frame/toasts.ts";
 import { requestAsOwner } from "../live/owner.ts";
-import { FieldProblem } from "../parts/field.tsx";
+import { FieldProblem, SelectField } from "../parts/field.tsx";
 import { showOnScreen } from "./token-actions.tsx";
 
-const ends = [
+const ends: readonly (readonly [days: number | undefined, text: string])[] = [
   [undefined, "Never"],
   [7, "In 7 days"],
   [90, "In 90 days"],
   [365, "In a year"],
-] as const;
+];
 
-const graces = [
+const graces: readonly (readonly [seconds: number, text: string])[] = [
   [0, "Immediately (after a leak)"],
   [3_600, "After 1 hour"],
   [86_400, "After 1 day"],
   [604_800, "After 7 days"],
-] as const;
+];
+
+const sessionChoices: readonly (readonly ["own" | "named" | "all", string])[] = [
+  ["own", "Only its own"],
+  ["named", "These, by name"],
+  ["all", "All"],
+];
 
 /** Choices in the dialog that creates a key. */
 class KeyChoice {
@@ -79,11 +85,11 @@ export async function createKey(refresh: () => Promise<unknown>): Promise<void> 
   await refresh();
 }
 
-const show = ({ key, secret }: NewKeyView): void =>
+const show = ({ key, secret, closed = "" }: NewKeyView): void =>
   showOnScreen({
     label: `Key ${key.name}`,
     token: secret,
-    text: `It may ${keyRights(key)}. Copy it now: it is not shown again.`,
+    text: `It may ${keyRights(key)}. Copy it now: it is not shown again. ${closed}`.trim(),
   });
 
 export async function rotateKey(
@@ -97,22 +103,12 @@ export async function rotateKey(
     verb: "Replace",
     danger: true,
     fields: (
-      <div class="field">
-        <label for="key-grace">The old secret stops working</label>
-        <select
-          class="select"
-          id="key-grace"
-          onChange={(event) => {
-            grace.value = Number(event.currentTarget.value);
-          }}
-        >
-          {graces.map(([value, label]) => (
-            <option key={value} value={value} selected={value === grace.value}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </div>
+      <SelectField
+        id="key-grace"
+        label="The old secret stops working"
+        options={graces}
+        chosen={grace}
+      />
     ),
     send: (current) =>
       requestAsOwner<NewKeyView>("POST", `/api/keys/${id}/rotate`, {
@@ -173,29 +169,8 @@ function Checks<T extends string>({ label, texts, chosen, choose }: ChecksProps<
   );
 }
 
-function EndField({ choice: { days } }: { readonly choice: KeyChoice }): JSX.Element {
-  return (
-    <div class="field">
-      <label for="key-end">Ends</label>
-      <select
-        class="select"
-        id="key-end"
-        onChange={(event) => {
-          days.value = Number(event.currentTarget.value) || undefined;
-        }}
-      >
-        {ends.map(([value = 0, label]) => (
-          <option key={value} value={value}>
-            {label}
-          </option>
-        ))}
-      </select>
-    </div>
-  );
-}
-
 function KeyFields({ choice }: { readonly choice: KeyChoice }): JSX.Element {
-  const { name, scopes, sessions, names, protocols, isInvalid } = choice;
+  const { name, scopes, sessions, names, protocols, days, isInvalid } = choice;
   return (
     <div class="stack">
       <div class="field">
@@ -228,19 +203,7 @@ function KeyFields({ choice }: { readonly choice: KeyChoice }): JSX.Element {
           protocols.value = chosen;
         }}
       />
-      <div class="field">
-        <label for="key-sessions">Sessions</label>
-        <select
-          class="select"
-          id="key-sessions"
-          onChange={(event) => {
-            sessions.value = event.currentTarget.value as "own";
-          }}
-        >
-          <option value="own">Only its own</option>
-          <option value="named">These, by name</option>
-          <option value="all">All</option>
-        </select>
+      <SelectField id="key-sessions" label="Sessions" options={sessionChoices} chosen={sessions}>
         {sessions.value === "named" && (
           <input
             class="input"
@@ -252,8 +215,8 @@ function KeyFields({ choice }: { readonly choice: KeyChoice }): JSX.Element {
             }}
           />
         )}
-      </div>
-      <EndField choice={choice} />
+      </SelectField>
+      <SelectField id="key-end" label="Ends" options={ends} chosen={days} />
       <FieldProblem
         text={isInvalid.value ? "Enter a name, and choose a right and a protocol." : undefined}
       />

@@ -8,7 +8,7 @@ import { requestAsOwner } from "../live/owner.ts";
 import { expectSessionEnd } from "../live/stream.ts";
 import { Button } from "../parts/button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
-import { Switch } from "../parts/field.tsx";
+import { SelectField, Switch } from "../parts/field.tsx";
 import { Modal } from "../parts/modal.tsx";
 import { tokenLabel } from "../../shared/token-labels.ts";
 import { tokenRuleTexts, violatedRules } from "../../shared/token-rules.ts";
@@ -33,12 +33,12 @@ export function showOnScreen(shown: ShownToken): void {
   shownToken.value = shown;
 }
 
-const gracePeriods = [
+const gracePeriods: readonly (readonly [seconds: number, text: string])[] = [
   [0, "Immediately (after a leak)"],
   [60, "Over 1 minute"],
   [600, "Over 10 minutes"],
   [3600, "Over 1 hour"],
-] as const;
+];
 
 /** Choices in the dialog that replaces a token. */
 class TokenChoice {
@@ -141,22 +141,7 @@ function ChoiceFields({ choice, hasGrace }: { choice: TokenChoice; hasGrace: boo
         </div>
       )}
       {hasGrace && (
-        <div class="field">
-          <label for="grace">Disconnect clients</label>
-          <select
-            class="select"
-            id="grace"
-            onChange={(event) => {
-              grace.value = Number(event.currentTarget.value);
-            }}
-          >
-            {gracePeriods.map(([value, label]) => (
-              <option key={value} value={value} selected={value === grace.value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </div>
+        <SelectField id="grace" label="Disconnect clients" options={gracePeriods} chosen={grace} />
       )}
     </div>
   );

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import type { TokenRow } from "../../shared/views.ts";
 import { Button } from "../parts/button.tsx";
+import { Card } from "../parts/card.tsx";
 import { Copyable } from "../parts/copy.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Badge } from "../parts/states.tsx";
@@ -24,15 +25,15 @@ export function Tokens({ tokens, now }: { tokens: readonly TokenRow[]; now: numb
   const inUse = tokens.filter(({ source }) => source !== "none");
   const unused = tokens.filter(({ source }) => source === "none");
   return (
-    <section class="card" aria-labelledby="tokens-title">
-      <header>
-        <h2 id="tokens-title" class="grow">
-          Tokens
-        </h2>
+    <Card
+      id="tokens-title"
+      title="Tokens"
+      end={
         <a class="small" href={url("/docs/configuration#tokens")}>
           Where tokens are stored
         </a>
-      </header>
+      }
+    >
       <div class="tokens">
         {inUse.map((token) => (
           <Token key={token.name} token={token} now={now} />
@@ -54,7 +55,7 @@ export function Tokens({ tokens, now }: { tokens: readonly TokenRow[]; now: numb
         </details>
       )}
       <ShownTokenDialog />
-    </section>
+    </Card>
   );
 }
 
