@@ -1,5 +1,6 @@
 // Delivers messages to devices: repeats, removes what has gone, and bounds how many one receives.
 import type { Log, Release } from "../../kernel/index.ts";
+import { BoundedMap } from "../../lib/util.ts";
 import type { Device } from "./devices.ts";
 import type { Delivery, Sent } from "./sender.ts";
 
@@ -22,6 +23,8 @@ interface DeliveryOptions {
   readonly log: Log;
   readonly send: (device: Device, message: Buffer, delivery: Delivery) => Promise<Sent>;
   readonly remove: (id: string) => Promise<void>;
+  /** False after the device was turned off or signed out. */
+  readonly isOn: (id: string) => Promise<boolean>;
 }
 
 const maxAttempts = 3;
@@ -29,6 +32,7 @@ const logEveryMs = 3_600_000;
 /** A device receives at most this many messages in ten minutes. */
 const maxMessages = 60;
 const windowMs = 600_000;
+const maxKnown = 1_000;
 
 interface Known extends DeviceState {
   /** Monotonic times of the newest messages. */
@@ -38,8 +42,8 @@ interface Known extends DeviceState {
 
 export class DeviceDelivery {
   private readonly options: DeliveryOptions;
-  /** By device. Devices are at most 20 of this node, and those of others. */
-  private readonly known = new Map<string, Known>();
+  /** By device. Those that were removed stay until there are too many. */
+  private readonly known = new BoundedMap<string, Known>(maxKnown);
 
   constructor(options: DeliveryOptions) {
     this.options = options;
@@ -87,13 +91,16 @@ export class DeviceDelivery {
       if (sent.outcome === "refused") break;
       if (sent.outcome === "too_large" && body === short) break;
       if (sent.outcome === "too_large") body = short;
-      else if (attempt < maxAttempts) await this.wait(sent.seconds * 1_000);
+      else if (attempt < maxAttempts && !(await this.waitFor(device, sent.seconds)))
+        return { outcome: "gone", problem: "notifications were turned off" };
     }
     return this.note(device.id, problem);
   }
 
-  private wait(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.options.after(ms, resolve));
+  /** @returns Whether the device is still on. */
+  private async waitFor({ id }: Device, seconds: number): Promise<boolean> {
+    await new Promise<void>((resolve) => void this.options.after(seconds * 1_000, resolve));
+    return this.options.isOn(id);
   }
 
   private note(id: string, problem?: string): Delivered {

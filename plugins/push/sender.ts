@@ -42,7 +42,6 @@ interface SenderOptions {
 }
 
 const timeoutMs = 10_000;
-const maxResponseBytes = 4_096;
 /** Without a `Retry-After`, and at most. */
 const defaultRetryS = 5;
 const maxRetryS = 60;
@@ -100,8 +99,9 @@ function post(
 ): Promise<Sent> {
   return new Promise((resolve) => {
     const sending = request(url, request_, (response) => {
-      discard(response);
       done(toSent(response));
+      // Nothing in the body is of use, and it may never end.
+      response.on("error", () => undefined).destroy();
     });
     const cancel = after(timeoutMs, () => {
       done({ outcome: "later", seconds: defaultRetryS, problem: "it did not respond in 10 s" });
@@ -120,16 +120,6 @@ function post(
     );
     sending.end(body);
   });
-}
-
-/** Nothing in the body is of use. A service that sends much loses the connection. */
-function discard(response: IncomingMessage): void {
-  let bytes = 0;
-  response.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > maxResponseBytes) response.destroy();
-  });
-  response.on("error", () => undefined);
 }
 
 function toSent({ statusCode: status = 0, headers }: IncomingMessage): Sent {

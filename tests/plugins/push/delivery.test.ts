@@ -62,6 +62,40 @@ describe("delivery of notifications", () => {
     expect(service.requests).toBe(2);
   });
 
+  test("closes the connection of a service whose response never ends", async () => {
+    await using harness = await startPush();
+    const { session, id } = await turnOn(harness);
+    const closed = new Promise<void>((resolve) => {
+      harness.service.respond = (request, response) => {
+        request.socket.on("close", () => resolve());
+        response.writeHead(201).write("x");
+      };
+    });
+    expect(await sendTest(harness, session, id)).toEqual({ outcome: "sent" });
+    await closed;
+  });
+
+  test("does not repeat for a device that was turned off", async () => {
+    await using harness = await startPush();
+    const { session, id } = await turnOn(harness);
+    const { server, service } = harness;
+    const refused = new Promise<void>((resolve) => {
+      service.respond = (_request, response) => {
+        response.on("close", resolve);
+        response.writeHead(503).end();
+      };
+    });
+    const sending = sendTest(harness, session, id);
+    await refused;
+    await server.request(`/api/x/push/subscriptions/${id}`, {
+      method: "DELETE",
+      headers: { ...session, origin: server.origin },
+    });
+    server.clock.increment(5_000);
+    expect(await sending).toMatchObject({ outcome: "gone" });
+    expect(service.requests).toBe(1);
+  });
+
   test.each([
     [301, "a redirect to another host"],
     [400, "a refused request"],
