@@ -23,6 +23,8 @@ export type ChannelsEvents = {
     Pick<AnswerEnd, "outcome" | "code"> & {
       /** Id of the message that was answered. */
       readonly id: string;
+      /** Id of its sender, if the channel knows it. */
+      readonly sender?: string;
       /** Name of the protocol that the message arrived through. */
       readonly protocol?: string;
       /** Milliseconds since the message arrived. */

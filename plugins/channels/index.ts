@@ -337,7 +337,7 @@ function createInbound(
     stopTimedOut: ({ channel, session, id }, seconds) =>
       emit("channels:stop-timed-out", { channel, session, id, seconds }),
     ended(message, end, ms) {
-      const { channel, session, id, protocol } = message;
+      const { channel, session, id, sender, protocol } = message;
       const { outcome, code } = end;
       const told = adapters.get(channel)?.ended?.(session, id, end);
       if (sessions.find(message)?.title !== undefined) titles.answerEnded(message);
@@ -347,6 +347,7 @@ function createInbound(
         channel,
         session,
         id,
+        ...(sender && { sender: sender.id }),
         ...(protocol !== undefined && { protocol }),
         outcome,
         ...(code !== undefined && { code }),

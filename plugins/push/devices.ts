@@ -46,6 +46,9 @@ const toDevice = ({ key, value }: StoredRecord<StoredDevice>): Device => ({ id: 
 
 export class Devices {
   private readonly options: DevicesOptions;
+  /** Sign-ins of this node that may have devices: all of them, as soon as `isRead`. */
+  private readonly signIns = new Set<string>();
+  private isRead = false;
 
   constructor(options: DevicesOptions) {
     this.options = options;
@@ -90,6 +93,7 @@ export class Devices {
     const others = (await this.list()).filter((each) => each.id !== id);
     if (others.length >= maxDevices) throw pushErrors.too_many_devices(maxDevices);
     const { createdAt = device.createdAt } = known?.value ?? {};
+    if (device.signIn !== null) this.signIns.add(device.signIn);
     await records.put(id, { ...device, createdAt, node });
     return id;
   }
@@ -102,20 +106,24 @@ export class Devices {
    * Ends the devices of a sign-in. One whose sign-in has expired, or was replaced by another one of
    * the same browser, stays without buttons: it still says that something waits.
    */
-  async signedOut(signIn: string, reason: string): Promise<void> {
+  readonly signedOut = async (signIn: string, reason: string): Promise<void> => {
+    if (!this.signIns.delete(signIn) && this.isRead) return;
     for (const { key, value, version } of await this.options.records.list()) {
       if (value.signIn !== signIn || value.node !== this.options.node) continue;
       if (reason === "expired" || reason === "replaced")
         await this.keep(key, { ...value, signIn: null }, version);
       else await this.options.records.remove(key);
     }
-  }
+  };
 
   /** Removes the devices whose sign-ins have ended with the last stop of this node. */
   async prune(): Promise<void> {
-    for (const { key, value } of await this.options.records.list())
-      if (value.node === this.options.node && !this.mayReceive(value))
-        await this.options.records.remove(key);
+    for (const { key, value } of await this.options.records.list()) {
+      if (value.node !== this.options.node || value.signIn === null) continue;
+      if (this.options.isSignedIn(value.signIn)) this.signIns.add(value.signIn);
+      else await this.options.records.remove(key);
+    }
+    this.isRead = true;
   }
 
   private mayReceive({ signIn, node }: StoredDevice): boolean {

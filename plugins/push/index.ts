@@ -41,10 +41,7 @@ export type PushShape = {
   /** Questions, and answers that have ended. */
   listens: Pick<
     ChannelsEvents,
-    | "channels:question-asked"
-    | "channels:question-settled"
-    | "channels:message-received"
-    | "channels:answer-ended"
+    "channels:question-asked" | "channels:question-settled" | "channels:answer-ended"
   >;
   /** Pages that turn notifications on, the records of their devices, and the questions. */
   needs: { http: Http; channels: Channels; dashboardApi: DashboardApi; records: OpenRecords };
@@ -95,8 +92,10 @@ function startPush(
 ): void {
   const { needs, uses, clock, random, after, log, config } = scope;
   const { http, channels, dashboardApi, records } = needs;
-  // A deployment without settings keeps no sign-in across a start.
-  const node = uses.settings?.instance() ?? `start-${Buffer.from(random(8)).toString("hex")}`;
+  const isShared = uses.conversations?.ownership !== undefined;
+  // Without settings, the sign-ins of this node end with it, and so do its devices.
+  const ownName = isShared ? `start-${Buffer.from(random(8)).toString("hex")}` : "only";
+  const node = uses.settings?.instance() ?? ownName;
   const hosts = (): readonly string[] => config().hosts;
   const key = keyOnce(records<VapidKey>("keys"));
   const devices = new Devices({
@@ -113,8 +112,8 @@ function startPush(
     log,
     send: (device, message, how) => sendMessage(sender, device, message, how),
     remove: (id) => devices.remove(id),
+    isOn: async (id) => (await devices.get(id)) !== undefined,
   });
-  const isShared = uses.conversations?.ownership !== undefined;
   const seen = new Seen({ now: clock.now, shared: isShared ? records("seen") : undefined });
   const notices = new Notices(records<SentNotice>("notices"));
   const common = { clock, log, devices, delivery, seen };
@@ -123,7 +122,7 @@ function startPush(
   const routes = { ...common, http, pushes, publicKey: async () => publicKeyOf(await key()) };
   dashboardApi.route("push", pageRoutes(routes));
   dashboardApi.command("push", (body) => runCommand(body, devices, delivery, pushes));
-  dashboardApi.onSignOut((id, reason) => devices.signedOut(id, reason));
+  dashboardApi.onSignOut(devices.signedOut);
   const answer = answerRoute({ ...routes, limiter: http.limiter() });
   http.request("/push/answer", answer, { methods: ["POST"] });
   scope.onReady(async () => {
@@ -139,11 +138,8 @@ function listen({ on }: PushScope, pushes: Pushes): void {
   on("channels:question-settled", (event) => {
     pushes.settled(event, event.id, { outcome: event.outcome, by: event.by });
   });
-  on("channels:message-received", (event) => {
-    if (event.sender === "owner") pushes.wrote(event, event.id);
-  });
   on("channels:answer-ended", (event) => {
-    if (event.outcome === "completed") pushes.answered(event, event.id, event.ms);
+    if (event.sender === "owner" && event.outcome === "completed") pushes.answered(event, event.ms);
   });
 }
 

@@ -28,7 +28,7 @@ interface PushesOptions {
   readonly random: (bytes: number) => Uint8Array;
   readonly log: Log;
   readonly config: () => PushConfig;
-  readonly channels: Channels;
+  readonly channels: Pick<Channels, "allQuestions" | "answer" | "history" | "questions">;
   readonly devices: Devices;
   readonly notices: Notices;
   readonly delivery: DeviceDelivery;
@@ -44,13 +44,13 @@ const sessionPauseMs = 10_000;
 /** A page is in sight: looks again, because its person may leave. */
 const lookAgainMs = 10_000;
 const maxTtlS = 86_400;
-/** Messages of the owner whose answers may be ready while no page is in sight. */
-const maxMessages = 1_000;
+/** Sessions whose questions and answers may be waiting. */
+const maxSessions = 1_000;
 
 /** The outcome of an answer by a button. `used`: the ticket has answered before. */
 interface ButtonAnswer {
   readonly status: AnswerResult["status"] | "used" | "not_stored";
-  /** The effect of the button, if this node has the question. */
+  /** The effect of the button. */
   readonly effect?: "allow" | "deny";
 }
 
@@ -69,8 +69,7 @@ const personAsks = { id: "owner" } as const;
 
 export class Pushes {
   private readonly options: PushesOptions;
-  private readonly waiting = new BoundedMap<string, Waiting>(maxMessages);
-  private readonly written = new BoundedMap<string, true>(maxMessages);
+  private readonly waiting = new BoundedMap<string, Waiting>(maxSessions);
   /** Notification -> its last step: first it is sent, then it is replaced. */
   private readonly turns = new Map<string, Promise<void>>();
 
@@ -86,18 +85,10 @@ export class Pushes {
     this.arm(waiting, questionDelayMs);
   }
 
-  /** The owner has written a message in the chat. */
-  wrote(address: Address, message: string): void {
-    this.written.set(`${keyOf(address)}${message}`, true);
-  }
-
-  /** The answer to a message has ended. */
-  answered(address: Address, message: string, ms: number): void {
-    const key = `${keyOf(address)}${message}`;
-    const isOwn = this.written.has(key);
-    this.written.delete(key);
+  /** The answer to a message that the owner has written in the chat has ended. */
+  answered(address: Address, ms: number): void {
     const { answers, answer_after_s: seconds } = this.options.config();
-    if (!isOwn || !answers || ms < seconds * 1_000) return;
+    if (!answers || ms < seconds * 1_000) return;
     const waiting = this.waitingOf(address);
     waiting.answers += 1;
     this.arm(waiting, 0);
@@ -131,9 +122,9 @@ export class Pushes {
     if (!device || !devices.mayAnswer(device)) return { status: "unknown" };
     const { channel, session } = use.notice;
     const address = { channel, session };
-    const asked = channels.questions(address).find(({ id }) => id === use.id);
-    const effect = asked?.question.options?.find(({ id }) => id === option)?.effect;
     try {
+      const asked = (await channels.allQuestions(address)).find(({ id }) => id === use.id);
+      const effect = asked?.question.options?.find(({ id }) => id === option)?.effect;
       const result = await channels.answer(address, use.id, { option }, personAsks, "push");
       return { status: result.status, ...(effect && { effect }) };
     } catch (error) {
@@ -328,8 +319,11 @@ export class Pushes {
     ended: Ended,
   ): Promise<void> {
     const { channels, devices, notices } = this.options;
-    const questions = notice.questions.filter((each) => each !== question);
-    const open = channels.questions(notice).filter((each) => questions.includes(each.id));
+    const { channel, session, questions } = notice;
+    // Another node may have the session now, and keeps its questions open.
+    const asked = await channels.allQuestions({ channel, session });
+    const open = asked.filter(({ id: each }) => questions.includes(each));
+    if (open.length === questions.length) return;
     if (open.length > 0) {
       const left = open.map((each) => each.id);
       await notices.reduce(id, { ...notice, questions: left, shown });

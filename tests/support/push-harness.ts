@@ -20,6 +20,8 @@ export interface HarnessOptions {
   readonly service?: PushService;
   /** Keeps conversations in a file, so that answers can be read again. */
   readonly keepsConversations?: boolean;
+  /** Keeps conversations in another store. */
+  readonly store?: NonNullable<Parameters<typeof conversations>[0]>["store"];
 }
 
 export const newHome = (): Promise<string> => mkdtemp(join(tmpdir(), "doorward-push-"));
@@ -54,13 +56,18 @@ export async function startPush(options: HarnessOptions = {}) {
   const { app, outcomes, ready } = createAsker();
   const config = { push: { hosts: [service.host], ...options.push } };
   await writeFile(join(home, "config.json"), JSON.stringify(config), { mode: 0o600 });
-  const store = options.keepsConversations
-    ? { store: sqlite({ path: join(home, "conversations.db") }) }
-    : {};
+  const file = options.keepsConversations && sqlite({ path: join(home, "conversations.db") });
+  const store = options.store ?? file;
   const server = await startDashboard({
     home,
     form: memory({ launcher: TOKEN, pico: channelToken }),
-    before: [conversations(store), records({ home }), channels(), picoServer(), app],
+    before: [
+      conversations(store ? { store } : {}),
+      records({ home }),
+      channels(),
+      picoServer(),
+      app,
+    ],
     plugins: [push({ ca: service.cert })],
     ...(options.keepSignIns && {
       launcher: { keep_sign_ins: true },

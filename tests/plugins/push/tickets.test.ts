@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { TOKEN, wrongToken } from "../../support/dashboard-server.ts";
+import { channels } from "../../../plugins/channels/index.ts";
+import { push } from "../../../plugins/push/index.ts";
+import { records } from "../../../plugins/records/index.ts";
+import {
+  signIn,
+  startDashboard,
+  TOKEN,
+  wrongToken,
+  type DashboardServer,
+} from "../../support/dashboard-server.ts";
 import { startPushService } from "../../support/push-service.ts";
 import { newHome, startPush, type PushHarness } from "../../support/push-harness.ts";
 
@@ -147,6 +156,29 @@ describe("end of a sign-in", () => {
     const devices = await second.devices(await second.signIn());
     expect(devices).toHaveLength(count);
     if (count === 1) expect(devices[0]).toMatchObject({ hasButtons: true });
+  });
+
+  test("ends with the node in a deployment without settings", async () => {
+    const home = await newHome();
+    const start = () =>
+      startDashboard({ before: [records({ home }), channels()], plugins: [push()] });
+    const devicesOf = async (server: DashboardServer) => {
+      const response = await server.get("/api/x/push/state", await signIn(server));
+      return ((await response.json()) as { devices: readonly object[] }).devices;
+    };
+    {
+      await using service = await startPushService();
+      await using first = await start();
+      const { keys } = service.subscribe();
+      const subscription = { endpoint: "https://fcm.googleapis.com/a", keys };
+      await first.post("/api/x/push/subscriptions", subscription, {
+        ...(await signIn(first)),
+        origin: first.origin,
+      });
+      expect(await devicesOf(first)).toHaveLength(1);
+    }
+    await using second = await start();
+    expect(await devicesOf(second)).toEqual([]);
   });
 
   test.each([true, false])(
