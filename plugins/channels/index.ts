@@ -261,6 +261,7 @@ function createQuestions(
   const { sessions, outbound, streams, adapters, isRunning, history } = parts;
   const options: ConstructorParameters<typeof SessionQuestions>[0] = {
     ...{ clock, log, after, isRunning, history, deliver },
+    afterRunning: createRunningTimer({ clock, after }),
     newId: outbound.newId,
     send: outbound.sendAs,
     update: outbound.update,
@@ -276,6 +277,7 @@ function createQuestions(
     waits: (event) => emit("channels:answer-waits", event),
     cleared: (address) => streams.questionsChanged(address),
     store: uses.conversations?.questions,
+    steadyTime: () => uses.conversations?.steadyTime?.(),
     ownership: uses.conversations?.ownership,
   };
   return new SessionQuestions(options, sessions);

@@ -40,6 +40,10 @@ const maxSettled = 1_024;
 /** Pause before a settlement that could not be stored is tried again. */
 const retryMs = 1_000;
 
+/** Longest pause until the clocks are compared again, for a question of an earlier process. */
+const recheckMs = 60_000;
+const pastText = "The time for an answer is over.";
+
 const lostTexts = {
   restart: "Doorward restarted before this was answered. Ask again.",
   application: "The application ended before this was answered. Ask again.",
@@ -49,8 +53,12 @@ export interface QuestionsOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly after: (ms: number, run: () => void) => Release;
+  /** As `after`; counts only the time in which the process runs. */
+  readonly afterRunning: (ms: number, run: () => void) => Release;
   readonly newId: (channel: string) => string;
   readonly isRunning: () => boolean;
+  /** The clock of the store, if it has one: no single reading of the system clock moves it far. */
+  readonly steadyTime: () => number | undefined;
   /** True if the channel can update messages; undefined if it is not attached. */
   readonly canUpdate: (channel: string) => boolean | undefined;
   readonly send: (to: Address, id: string, message: Outgoing) => Promise<Receipt>;
@@ -70,6 +78,10 @@ type Outgoing = OutboundMessage & { readonly final?: boolean };
 /** Outcomes of a durable question that its application must learn. */
 const isDelivered = ({ outcome }: QuestionSettlement): boolean =>
   outcome === "answered" || outcome === "dismissed" || outcome === "expired";
+
+/** True for a question that was restored. Valid until the application receives the settlement. */
+const isOfEarlierProcess = ({ asker, tell }: QuestionEntry): boolean =>
+  asker === undefined && tell === undefined;
 
 /** @returns A promise, and the function that resolves it. */
 function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {
@@ -142,6 +154,7 @@ export class Questions {
     // It was never shown, or the store refuses its settlement at the moment.
     if (!this.open.has(entry)) return { status: "unknown" };
     if (entry.closing) throw channelsErrors.undeliverable(to.channel);
+    if (this.isPast(entry)) return { status: "invalid", problem: pastText };
     const checked = checkAnswer(entry.question, answer);
     if (typeof checked === "string") return { status: "invalid", problem: checked };
     const at = this.options.clock.now();
@@ -331,8 +344,33 @@ export class Questions {
   private startExpiry(entry: QuestionEntry): void {
     const { expiresAt } = entry.question;
     if (expiresAt === undefined) return;
-    const ms = Math.max(0, expiresAt - this.options.clock.now());
-    entry.cancelExpiry = this.options.after(ms, () => void this.close(entry, "expired"));
+    if (isOfEarlierProcess(entry)) return this.watchClocks(entry, expiresAt);
+    const ms = Math.max(0, expiresAt - entry.at - this.ageOf(entry));
+    entry.cancelExpiry = this.options.afterRunning(ms, () => void this.close(entry, "expired"));
+  }
+
+  /** A clock that was set ahead must not settle a question, so the one that is behind counts. */
+  private watchClocks(entry: QuestionEntry, expiresAt: number): void {
+    const { clock, steadyTime, afterRunning } = this.options;
+    const look = (): void => {
+      const now = clock.now();
+      const left = expiresAt - Math.min(now, steadyTime() ?? now);
+      if (left <= 0) return void this.close(entry, "expired");
+      entry.cancelExpiry = afterRunning(Math.min(left, recheckMs), look);
+    };
+    entry.cancelExpiry = afterRunning(0, look);
+  }
+
+  /** True after the end of its time by one of the clocks, also if it is not settled yet. */
+  private isPast(entry: QuestionEntry): boolean {
+    const { expiresAt } = entry.question;
+    if (expiresAt === undefined) return false;
+    return Math.max(this.options.clock.now(), entry.at + this.ageOf(entry)) >= expiresAt;
+  }
+
+  /** @returns Milliseconds since the question was asked or, of an earlier process, restored. */
+  private ageOf({ startedAt }: QuestionEntry): number {
+    return this.options.clock.monotonic() - startedAt;
   }
 
   /** Settles the question when the signal of the application aborts. */
@@ -416,9 +454,8 @@ export class Questions {
   }
 
   private async store(entry: QuestionEntry, settlement: QuestionSettlement): Promise<void> {
-    const { channel, session, id, content, inReplyTo, question, asker } = entry;
-    const isOfEarlierProcess = asker === undefined && entry.tell === undefined;
-    const lost = isOfEarlierProcess ? lostTexts.restart : lostTexts.application;
+    const { channel, session, id, content, inReplyTo, question } = entry;
+    const lost = isOfEarlierProcess(entry) ? lostTexts.restart : lostTexts.application;
     await this.options.update({ channel, session }, id, {
       content: `${content}\n\n${toSentence(question, settlement, lost)}`,
       question: { ...question, state: "settled", settled: settlement },
@@ -474,7 +511,7 @@ export class Questions {
 
   private announce(entry: QuestionEntry, { outcome, via, by }: QuestionSettlement): void {
     const { channel, session, id } = entry;
-    const ms = Math.max(0, this.options.clock.monotonic() - entry.startedAt);
+    const ms = Math.max(0, this.ageOf(entry));
     this.counter.settled(outcome, via, ms);
     const person = by && { by: by.id };
     this.options.settled({ channel, session, id, outcome, via, ...person, ms: Math.round(ms) });

@@ -11,6 +11,7 @@ const byRunningTime = [
   "plugins/acp/agent.ts", // an agent that does not begin
   "plugins/acp/index.ts", // an agent that ignores a stop
   "plugins/channels/index.ts", // answers without a client, and the grace of a stopped one
+  "plugins/channels/questions.ts", // questions expire: the clocks alone refuse late answers
   "plugins/channels/reply-streams.ts",
   "plugins/channels/runs.ts",
   "plugins/http/router.ts", // the body of a request
@@ -23,7 +24,6 @@ const byRunningTime = [
 
 /** An end that must come in time: a suspension makes it due, and so does either clock. */
 const byEitherClock = [
-  "plugins/channels/questions.ts", // an answer after the limit is refused
   "plugins/channels/define-channel.ts", // the grace of an old token
   "plugins/dashboard/server/auth/sessions.ts", // looks hourly; a steady clock decides
   "plugins/http/identities.ts", // the identity of a host expires
@@ -129,9 +129,12 @@ describe("Timers of plugins", () => {
       "plugins/acp/agent.ts this.options.scope.after(textMs, () => {",
       "plugins/acp/index.ts this.scope.after(eventIntervalMs, () => {",
       "plugins/acp/index.ts const cancel = this.scope.after(blockedMs, () => {",
-      // Registers a host late, sends the next text of a stream, and sends a count of lines.
+      // Registers a host late, stores a settlement again, sends the next text of a stream, and sends a count of lines.
       "plugins/channels/index.ts after(statusIntervalMs, () => {",
       "plugins/channels/index.ts after(applicationWaitMs, () => {",
+      "plugins/channels/questions.ts this.options.after(retryMs, () => void this.confirm(entry));",
+      "plugins/channels/questions.ts this.options.after(retryMs, () => {",
+      "plugins/channels/questions.ts this.options.after(retryMs, () => void this.confirm(entry));",
       "plugins/channels/reply-streams.ts this.cancelTimer = after(wait, () => {",
       "plugins/program/index.ts this.scope.after(eventIntervalMs, () => {",
       // The grace of an old token.

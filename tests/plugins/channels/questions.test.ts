@@ -234,6 +234,46 @@ describe("Questions", () => {
     );
   });
 
+  test("refuses an answer after the time of day has passed its end", async () => {
+    await asking(
+      async ({ ask }) => void (await ask({ ...approval, timeoutMs: 1_000 })),
+      async ({ channel, calls, clock }) => {
+        deliver(channel, channel.message());
+        await turn();
+        const { id } = calls.questions()[0]!;
+        const now = clock.now();
+        clock.now = () => now + 5_000;
+        const answered = calls.answer(to, id, { option: "once" }, ann, "pico");
+        await expect(answered).resolves.toMatchObject({ status: "invalid" });
+        expect(calls.questions()).toHaveLength(1);
+      },
+    );
+  });
+
+  test("expires by running time, and refuses answers after a suspension", async () => {
+    const results: QuestionResult[] = [];
+    await asking(
+      async ({ ask }) => void results.push(await ask({ ...approval, timeoutMs: 1_000 })),
+      async ({ channel, calls, clock }) => {
+        deliver(channel, channel.message());
+        await turn();
+        const { id } = calls.questions()[0]!;
+        clock.increment(60_000);
+        await turn();
+        const { now } = clock;
+        clock.monotonic = now.bind(clock);
+        clock.now = () => -5_000;
+        const answered = calls.answer(to, id, { option: "once" }, ann, "pico");
+        await expect(answered).resolves.toMatchObject({ status: "invalid" });
+        expect(calls.questions()).toHaveLength(1);
+        clock.now = now;
+        clock.increment(1_000);
+        await turn();
+        expect(results).toMatchObject([{ outcome: "expired" }]);
+      },
+    );
+  });
+
   test("withdraws the questions of an application that returns", async () => {
     await asking(
       ({ ask }) => void ask(approval),

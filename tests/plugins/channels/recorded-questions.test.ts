@@ -13,14 +13,18 @@ import {
 import { conversations } from "../../../plugins/conversations/index.ts";
 import { createSampleChannel } from "../../support/sample-channel.ts";
 import { settle, storeIn } from "../../support/sqlite-conversations.ts";
-import { createFolder } from "../../support/sqlite-store.ts";
+import { createFolder, SettableClock } from "../../support/sqlite-store.ts";
 
 const to = { channel: "sample", session: "s" };
 const approval: QuestionInput = { kind: "approval", content: "Go on?" };
 const by = { id: "ann" };
 
 /** Starts a kernel over the store of a folder, with a channel that can update messages. */
-async function start(folder: string, adapter: Partial<ChannelAdapter> = {}) {
+async function start(
+  folder: string,
+  adapter: Partial<ChannelAdapter> = {},
+  clock = new SettableClock(),
+) {
   const updates: { readonly content: string; readonly state: string | undefined }[] = [];
   const channel = createSampleChannel({
     update: (_session, _id, { content, question }) =>
@@ -35,7 +39,7 @@ async function start(folder: string, adapter: Partial<ChannelAdapter> = {}) {
     channel.plugin,
     application(({ answer }) => void received.push(answer)),
   ] as const;
-  const kernel = createKernel(plugins, { log });
+  const kernel = createKernel(plugins, { log, clock });
   await kernel.start();
   onTestFinished(() => kernel.stop());
   await settle(8);
@@ -83,6 +87,34 @@ test("keeps a durable question over a kill, and delivers its answer", async () =
   await expect
     .poll(() => second.received)
     .toMatchObject([{ key: "step", effect: "allow", messageId: id }]);
+});
+
+test("expires no durable question while the clock is hours ahead", async () => {
+  const folder = createFolder();
+  const first = await start(folder);
+  const question = { ...approval, durable: "step", timeoutMs: 3_600_000 } as const;
+  const { id } = await first.service.ask(to, question);
+  await first.kernel.stop();
+  const clock = new SettableClock();
+  clock.at = Date.now() + 2 * 3_600_000;
+  const second = await start(folder, {}, clock);
+  const answer = () => second.service.answer(to, id, { option: "allow" }, by, "pico");
+  expect(await answer()).toEqual({
+    status: "invalid",
+    problem: "The time for an answer is over.",
+  });
+  expect(second.service.questions(to)).toMatchObject([{ id }]);
+  clock.at = undefined;
+  expect(await answer()).toMatchObject({ status: "settled" });
+});
+
+test("expires a durable question of an earlier process by both clocks", async () => {
+  const folder = createFolder();
+  const first = await start(folder);
+  const { id } = await first.service.ask(to, { ...approval, durable: "step", timeoutMs: 1_000 });
+  const second = await start(killed(folder));
+  const expired = { key: "step", outcome: "expired", messageId: id };
+  await expect.poll(() => second.received).toMatchObject([expired]);
 });
 
 test("stores a question, and its answer, before the client sees it", async () => {

@@ -127,7 +127,7 @@ describe("question.ask", () => {
     const { channels } = program.kernel.services;
     void program.say("delete");
     await waitFor(() => channels.questions().length === 1);
-    clock.increment(60_000);
+    runFor(clock, 60_000);
     expect(await lineOf(program)).toMatchObject({ payload: { outcome: "expired" } });
   });
 
