@@ -1,13 +1,11 @@
 /** Reads the history of a session for the application. */
 import { codeOf } from "../../kernel/index.ts";
-import type { Conversations, Page, Turn } from "../conversations/index.ts";
+import { readWithout } from "../../lib/pages.ts";
+import type { Conversations, Turn } from "../conversations/index.ts";
 import type { Address, Channels } from "./contract.ts";
 
 /** Notices are the words of neither side, so the application does not get them back. */
-const withoutNotices = ({ items, ...rest }: Page<Turn>): Page<Turn> => ({
-  items: items.filter(({ kind }) => kind !== "notice"),
-  ...rest,
-});
+const isNotice = ({ kind }: Turn): boolean => kind === "notice";
 
 /**
  * Creates the call that reads turns. A session without a conversation has an empty page, and so has
@@ -23,7 +21,7 @@ export const createHistory =
       ...(before !== undefined && { before }),
     };
     try {
-      return withoutNotices(await conversations!.read(found.id, options));
+      return await readWithout((page) => conversations!.read(found.id, page), options, isNotice);
     } catch (error) {
       // The conversation was deleted in the meantime.
       if (codeOf(error) === "not_found" && before === undefined) return { items: [] };

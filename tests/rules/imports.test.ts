@@ -117,7 +117,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
     "program",
     "records",
   ]),
-  "lib/pages.ts": new Set(["channels", "program"]),
+  "lib/pages.ts": new Set(["channels", "pico-server", "program"]),
   "lib/step-details.ts": new Set(["channels", "conversations"]),
   "lib/observed-promise.ts": new Set(["channels", "media", "pico-client", "records"]),
   "lib/child-process/index.ts": new Set(["program", "acp"]),

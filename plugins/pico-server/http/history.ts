@@ -1,5 +1,6 @@
 // Answers GET /pico/history: a page of the turns of one session.
 import { codeOf } from "../../../kernel/index.ts";
+import { readWithout } from "../../../lib/pages.ts";
 import { isSessionId, parseCursor } from "../../../lib/pico-wire/index.ts";
 import type { Conversations, Page, Turn } from "../../conversations/index.ts";
 import type { Admission } from "../handshake/admission.ts";
@@ -7,8 +8,7 @@ import { resolveSession, sessionForbidden } from "../handshake/identity.ts";
 import type { Rejection } from "../handshake/rejection.ts";
 import type { HandshakeRequest } from "../handshake/request.ts";
 import { readFeatures } from "../session/features.ts";
-import { answerUsage } from "../session/channel-adapter.ts";
-import { toFailureCode } from "../session/channel-adapter.ts";
+import { answerUsage, toFailureCode } from "../session/channel-adapter.ts";
 import type { JsonResponse } from "./post-message.ts";
 
 /** Requests in progress. The store reads one after the other, and writes in between. */
@@ -69,10 +69,14 @@ const toWire = ({ code, usage, ...turn }: Turn): object => ({
 export function createHistoryHandler({ conversations, newId }: HistoryOptions) {
   let inProgress = 0;
 
-  async function read({ session, ...options }: HistoryRequest): Promise<Page<Turn>> {
+  async function read(
+    { session, ...options }: HistoryRequest,
+    showsNotices: boolean,
+  ): Promise<Page<Turn>> {
     const found = await conversations?.find({ channel: "pico", session });
     if (!found) return emptyPage;
-    return conversations!.read(found.id, options);
+    const isHidden = ({ kind }: Turn): boolean => kind === "notice" && !showsNotices;
+    return readWithout((page) => conversations!.read(found.id, page), options, isHidden);
   }
 
   return async (
@@ -87,12 +91,14 @@ export function createHistoryHandler({ conversations, newId }: HistoryOptions) {
     inProgress += 1;
     try {
       // The conversation may be deleted while it is read.
-      const { items, before } = await read(request).catch((error: unknown) => {
+      const { items, before } = await read(request, showsNotices).catch((error: unknown) => {
         if (codeOf(error) === "not_found") return emptyPage;
         throw error;
       });
-      const turns = items.filter((turn) => showsNotices || turn.kind !== "notice").map(toWire);
-      return { status: 200, body: { turns, ...(before !== undefined && { before }) } };
+      return {
+        status: 200,
+        body: { turns: items.map(toWire), ...(before !== undefined && { before }) },
+      };
     } catch (error) {
       if (codeOf(error) !== "store_unavailable") throw error;
       return {

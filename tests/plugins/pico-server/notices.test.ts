@@ -98,7 +98,7 @@ describe("a notice", () => {
   test("belongs to the history of clients, not to that of the application", async () => {
     const pages: { readonly items: readonly unknown[] }[] = [];
     await using server = await start(async (message) => {
-      pages.push(await message.history());
+      pages.push(await message.history({ limit: 2 }));
       await bridge(message, message.signal);
     });
     const plain = await server.connect(path);
@@ -110,13 +110,14 @@ describe("a notice", () => {
     const texts = (turns: unknown): unknown[] =>
       (turns as readonly { content: string }[]).map(({ content }) => content);
     expect(pages).toHaveLength(2);
-    expect(texts(pages[1]!.items)).not.toContain(sentence);
-    expect(texts(pages[1]!.items)).toContain(quote);
+    // A notice takes the place of no turn.
+    expect(texts(pages[1]!.items)).toEqual(["one", quote]);
     const read = async (query: string): Promise<unknown[]> => {
       const { body } = await fetchJson(server.port, `/pico/history?session_id=ann${query}`);
       return texts(body["turns"]);
     };
     expect(await read("")).toEqual(["one", quote, "two", quote]);
+    expect(await read("&limit=2")).toEqual(["two", quote]);
     expect(await read("&pico_can=notices")).toEqual([
       ...["one", sentence, quote],
       ...["two", sentence, quote],
