@@ -234,7 +234,7 @@ export async function stopAnswers(
   const wanted = readText(body, param);
   const isWanted = wanted === undefined ? undefined : (kept: KeptRun) => matches(kept, wanted);
   const by = toStopper(call.access);
-  if (!by) throw refuse("not_allowed", noStopRight);
+  if (!by) throw refuse("not_allowed", noStopRight(call.access));
   const results = await protocol.runs.stop(session, by, isWanted);
   const stopped = results.map(({ id, status }) => ({ id: toClientId(id), status }));
   return { value: { success: true, stopped } };

@@ -422,7 +422,7 @@ export class Inbound implements BudgetMember, FrameSource {
     const { owner, context } = this;
     try {
       const by = toStopper(owner);
-      if (!by) return this.reject("not_allowed", { requestId: frameId }, noStopRight);
+      if (!by) return this.reject("not_allowed", { requestId: frameId }, noStopRight(owner));
       const stopped = toStoppedMessages(await context.delivery.stop(session, id, by));
       const payload = { ...(frameId !== undefined && { request_id: frameId }), stopped };
       if (!this.isStopped) owner.respond({ type: "stop.ack", session_id: session, payload });

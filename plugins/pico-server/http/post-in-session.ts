@@ -73,7 +73,8 @@ export const createStopHandler = (options: SessionPostOptions): PostHandler =>
     decode: decodeStopRequest,
     async act(session, { request_id: id }, admission) {
       const by = toStopper(admission);
-      if (!by) return { status: 403, body: { error: "not_allowed", message: noStopRight } };
+      if (!by)
+        return { status: 403, body: { error: "not_allowed", message: noStopRight(admission) } };
       const stopped = toStoppedMessages(await options.delivery.stop(session, id, by));
       return { status: 200, body: { stopped } };
     },
