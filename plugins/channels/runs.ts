@@ -393,7 +393,7 @@ export class Run implements MessageCalls {
   }
 
   private keepEnd(options: EndOptions): void {
-    const isInTime = !this.isStopped && !this.isCut;
+    const isInTime = !this.isStopped && !this.isClosing && !this.isCut;
     if (options.finishReason !== undefined && isInTime) this.isComplete = true;
     const { suggestions: given, ...facts } = options;
     const suggestions = given && keepSuggestions(given, this.message, this.options.log);

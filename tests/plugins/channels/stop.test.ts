@@ -107,6 +107,20 @@ describe("Run", () => {
     );
   });
 
+  test("stops a message whose application names its end after a stopped question", async () => {
+    const handler: Application = async ({ ask, end }) => {
+      await ask({ kind: "approval", content: "Go on?" });
+      end({ finishReason: "stop" });
+    };
+    await answering(handler, async ({ channel, ended }) => {
+      const delivered = channel.inlet().deliver(channel.message({ id: "a" }));
+      await turn();
+      expect(await stop(channel)).toEqual([["a", "stopping"]]);
+      expect(await delivered).toBe("accepted");
+      await expect.poll(() => ended).toMatchObject([{ end: { outcome: "stopped" } }]);
+    });
+  });
+
   test("stops a message that the application has received", async () => {
     let signal: AbortSignal | undefined;
     const handler: Application = (message) => {
