@@ -403,7 +403,8 @@ export class Run implements MessageCalls {
   private calls(): HandedCalls {
     return (this.handed ??= new HandedCalls(
       (call, error) => this.failUnobserved(call, error),
-      () => this.endIfDone(),
+      // A reply may be sent after the end of an application that ignores its stop.
+      () => (this.isOver ? this.options.openReplies.forget(this.message) : this.endIfDone()),
     ));
   }
 

@@ -8,6 +8,7 @@ import {
   type AnswerEnd,
   type Application,
   type ApplicationOptions,
+  type ChannelAdapter,
   type Message,
   type StopStatus,
 } from "../../../plugins/channels/index.ts";
@@ -29,6 +30,7 @@ async function answering(
     clock: Visit["clock"];
   }) => Promise<void>,
   options: ApplicationOptions = {},
+  adapter: Partial<ChannelAdapter> = {},
 ): Promise<void> {
   const ended: Ended[] = [];
   const channel: SampleChannel = createSampleChannel({
@@ -37,6 +39,7 @@ async function answering(
       return { id, status: "written" };
     },
     ended: (_, id, end) => void ended.push({ id, end }),
+    ...adapter,
   });
   await withKernel(
     [channels(), channel.plugin, application(handler, options)],
@@ -257,6 +260,40 @@ describe("Run", () => {
       },
       { stopGraceS: 2 },
     );
+  });
+
+  test("forgets a reply that is sent after the end of its answer", async () => {
+    const sent = gate();
+    const never = new Promise<void>(() => undefined);
+    let sentTo: SampleChannel | undefined;
+    const handler: Application = ({ content, reply }) => {
+      if (content === "first") void reply({ content: "late", final: false }).catch(() => undefined);
+      return never;
+    };
+    await answering(
+      handler,
+      async ({ channel, clock }) => {
+        sentTo = channel;
+        const deliver = (content: string): void =>
+          void channel
+            .inlet()
+            .deliver(channel.message({ id: "a", content }))
+            .catch(() => undefined);
+        deliver("first");
+        await turn();
+        await stop(channel, "a");
+        runFor(clock, 2_000);
+        await turn();
+        sent.open();
+        await turn();
+        deliver("second");
+        await turn();
+      },
+      { stopGraceS: 2 },
+      { send: (_, id) => sent.opened.then(() => ({ id, status: "written" })) },
+    );
+    // The stop of the kernel cuts the texts of messages in work.
+    expect(sentTo!.sent.filter(({ what }) => what === "update")).toEqual([]);
   });
 
   test("aborts the signal of a message when the kernel stops", async () => {
