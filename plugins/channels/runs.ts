@@ -297,7 +297,7 @@ export class Run implements MessageCalls {
   /** The application asks: its message is not handled again. The id is stored with the question. */
   private acknowledge(): void {
     if (this.hasOutcome) return;
-    const turn = this.addTurn();
+    const turn: Promise<void> | undefined = this.storing ?? this.addTurn();
     if (turn) this.accepting ??= turn.then(() => void this.confirm());
     else this.confirm();
   }

@@ -6,6 +6,7 @@ import { createCapturedLog } from "../../../kernel/testing.ts";
 import {
   application,
   channels,
+  type Application,
   type ChannelAdapter,
   type OpenQuestion,
   type QuestionInput,
@@ -24,6 +25,7 @@ async function start(
   folder: string,
   adapter: Partial<ChannelAdapter> = {},
   clock = new SettableClock(),
+  handler: Application = () => undefined,
 ) {
   const updates: { readonly content: string; readonly state: string | undefined }[] = [];
   const channel = createSampleChannel({
@@ -37,7 +39,10 @@ async function start(
     conversations({ store: storeIn(folder) }),
     channels(),
     channel.plugin,
-    application(({ answer }) => void received.push(answer)),
+    application((message, signal) => {
+      received.push(message.answer);
+      return handler(message, signal);
+    }),
   ] as const;
   const kernel = createKernel(plugins, { log, clock });
   await kernel.start();
@@ -75,6 +80,16 @@ test("closes the question of a killed process as lost", async () => {
   await expect(
     second.service.answer(to, id, { option: "allow" }, by, "pico"),
   ).resolves.toMatchObject({ status: "already", settled: { outcome: "lost" } });
+});
+
+test("stores that a message is accepted together with its question", async () => {
+  const folder = createFolder();
+  const asks: Application = async (message) => void (await message.ask(approval));
+  const first = await start(folder, {}, new SettableClock(), asks);
+  const message = { session: "s", id: "m", content: "hello" };
+  expect(await first.channel.inlet().deliver(message, { dedupe: true })).toBe("accepted");
+  const second = await start(killed(folder));
+  await expect.poll(() => second.updates).toMatchObject([{ state: "settled" }]);
 });
 
 test("keeps a durable question over a kill, and delivers its answer", async () => {
