@@ -165,9 +165,10 @@ export class Run implements MessageCalls {
       );
   }
 
-  /** Ends a message that the application has not received. */
+  /** Ends a message that the application has not received. An earlier process may have its turn. */
   private leave(error: unknown): void {
     this.reject(error);
+    if (this.isClosing && this.hasTurn) this.options.withdrawn(this.message);
     const isLate = this.isOver;
     this.hasSettled = this.isOver = true;
     this.graceTimer?.();

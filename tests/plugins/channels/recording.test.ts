@@ -204,6 +204,32 @@ describe("a channel that keeps nothing", () => {
     await stop();
   });
 
+  test("keeps the stop of a repeated message whose first answer is removed", async () => {
+    const [removing, removed] = [gate(), gate()];
+    const answer: Application = async ({ reply }) => {
+      await reply({ content: "first" });
+      throw new Error("refused");
+    };
+    const remove = async (): Promise<void> => {
+      removing.open();
+      await removed.opened;
+    };
+    const { channel, service, stop } = await run(answer, { remove });
+    const message = { session: "s", id: "m1", content: "hello" };
+    const deliver = () => channel.inlet().deliver(message, { dedupe: true });
+    await expect(deliver()).rejects.toThrow("refused");
+    const again = deliver();
+    await removing.opened;
+    const rejected = expect(again).rejects.toMatchObject({ code: "stopped" });
+    await channel.inlet().stop("s", "m1");
+    removed.open();
+    await rejected;
+    await expect
+      .poll(async () => (await service.history(address)).items)
+      .toMatchObject([{ requestId: "m1", outcome: "stopped" }]);
+    await stop();
+  });
+
   test("names a session that the log cannot have", async () => {
     const { channel, lines, stop } = await run(echo);
     const session = "x".repeat(257);
