@@ -153,6 +153,18 @@ describe("notifications on a phone", () => {
     await phone.context.close();
   });
 
+  test("say why a device could not be removed", async () => {
+    await using harness = await startPush();
+    const { context, page } = await openPhone(harness);
+    await page.getByRole("button", { name: "Turn on" }).tap();
+    await page.route("**/api/x/push/subscriptions/*", (route) =>
+      route.fulfill({ status: 503, json: { error: "unavailable", message: "The store is away." } }),
+    );
+    await page.getByRole("button", { name: "Turn off" }).tap();
+    await page.getByText("The store is away.").waitFor();
+    await context.close();
+  });
+
   test.each(["light", "dark"] as const)("have an accessible page, %s", async (colorScheme) => {
     await using harness = await startPush();
     for (const width of [390, 1_280]) {

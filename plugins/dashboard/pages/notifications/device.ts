@@ -100,5 +100,9 @@ export async function renewDevice(): Promise<void> {
 export async function turnOff(id: string): Promise<ApiResult<object>> {
   const registration = await registerWorker()?.catch(() => undefined);
   await (await registration?.pushManager.getSubscription())?.unsubscribe();
-  return requestAsOwner("DELETE", `/api/x/push/subscriptions/${id}`);
+  return removeDevice(id);
 }
+
+/** Ends the subscription of a device on the server. */
+export const removeDevice = (id: string): Promise<ApiResult<object>> =>
+  requestAsOwner("DELETE", `/api/x/push/subscriptions/${id}`);

@@ -16,7 +16,14 @@ import { FixedRow, SettingRow } from "../settings/row.tsx";
 import { SaveBar } from "../settings/save-bar.tsx";
 import { useSettingsForm, type SettingsForm } from "../settings/use-form.ts";
 import { useSite } from "../site.tsx";
-import { missingHere, ownDevice, turnOff, turnOn, type DeviceState } from "./device.ts";
+import {
+  missingHere,
+  ownDevice,
+  removeDevice,
+  turnOff,
+  turnOn,
+  type DeviceState,
+} from "./device.ts";
 
 /** Data of the page. */
 export interface NotificationsData {
@@ -213,7 +220,7 @@ function OnHere({ own, check }: { own: string; check: () => Promise<void> }): JS
           <Button icon="send" onClick={() => void sendTest(own)}>
             Send a test
           </Button>
-          <Button kind="ghost" onClick={() => void turnOff(own).then(check)}>
+          <Button kind="ghost" onClick={() => void remove(own, true).then(check)}>
             Turn off
           </Button>
         </>
@@ -313,11 +320,6 @@ function Device({ device, now, isOwn, check }: DeviceProps): JSX.Element {
   const { id, userAgent, createdAt, lastAt, problem, hasButtons } = device;
   const name = browserLabel(userAgent) || "Unknown browser";
   const icon = /Android|iPhone|iPad/.test(userAgent) ? "smartphone" : "laptop";
-  const remove = async (): Promise<void> => {
-    if (isOwn) await turnOff(id);
-    else await requestAsOwner("DELETE", `/api/x/push/subscriptions/${id}`);
-    await check();
-  };
   return (
     <li class="device">
       <span class="disc">
@@ -345,12 +347,21 @@ function Device({ device, now, isOwn, check }: DeviceProps): JSX.Element {
         <Button compact aria-label={`Test ${name}`} onClick={() => void sendTest(id).then(check)}>
           Test
         </Button>
-        <Button compact aria-label={`Remove ${name}`} onClick={() => void remove()}>
+        <Button
+          compact
+          aria-label={`Remove ${name}`}
+          onClick={() => void remove(id, isOwn).then(check)}
+        >
           Remove
         </Button>
       </div>
     </li>
   );
+}
+
+async function remove(id: string, isOwn: boolean): Promise<void> {
+  const result = await (isOwn ? turnOff(id) : removeDevice(id));
+  if ("error" in result) toast({ text: result.error.message, tone: "bad" });
 }
 
 async function sendTest(id: string): Promise<void> {
