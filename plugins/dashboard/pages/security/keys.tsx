@@ -40,7 +40,11 @@ export function Keys({ initial, now }: KeysProps): JSX.Element {
         </>
       }
     >
-      {closed !== undefined && <Notice tone="warn">{closed}</Notice>}
+      {closed !== undefined && (
+        <div class="body">
+          <Notice tone="warn">{closed}</Notice>
+        </div>
+      )}
       {shown.length === 0 && (
         <p class="body muted small">
           Give each device and script a key of its own. You can revoke it alone.
