@@ -379,10 +379,10 @@ describe("Questions", () => {
   test("ends as stopped whatever the application does after that", async () => {
     for (const asks of [1, 2])
       await asking(
-        async ({ ask, reply, signal }) => {
+        async ({ ask, reply, end, signal }) => {
           await Promise.all(Array.from({ length: asks }, () => ask(approval)));
           expect(signal.aborted).toBe(true);
-          await reply({ content: "shown" }).catch(() => undefined);
+          await reply({ content: "shown" }).catch(() => end({ finishReason: "stop" }));
         },
         async ({ channel, calls }) => {
           calls.recordTimes();
