@@ -135,7 +135,9 @@ export class Agent {
    * @throws agent_not_running if it does not run, or is not an agent.
    */
   async ready(): Promise<ReadyAgent> {
-    const start = this.current ?? (await this.nextStart());
+    // A process that is ending reads nothing more.
+    const isEnding = this.supervisor.running()?.acceptsInput() === false;
+    const start = (isEnding ? undefined : this.current) ?? (await this.nextStart());
     if (start instanceof Error) throw start;
     return start.ready;
   }
@@ -243,7 +245,7 @@ export class Agent {
     if (!start || start.isReady || start.wroteText) return;
     start.wroteText = true;
     this.report(problems.notAcp(this.name()));
-    this.options.scope.after(textMs, () => {
+    createRunningTimer(this.options.scope)(textMs, () => {
       if (!start.isReady && this.current === start) start.fail(problems.notAcp(this.name()));
     });
   }

@@ -125,8 +125,7 @@ describe("Timers of plugins", () => {
           .map((line) => `${path} ${line.trim()}`),
       );
     expect(plain).toEqual([
-      // Sends collected text, counts lines, and tells a sender that others are first.
-      "plugins/acp/agent.ts this.options.scope.after(textMs, () => {",
+      // Collects changes of the state, and tells a sender that others are first.
       "plugins/acp/index.ts this.scope.after(eventIntervalMs, () => {",
       "plugins/acp/index.ts const cancel = this.scope.after(blockedMs, () => {",
       // Registers a host late, stores a settlement again, sends the next text of a stream, and sends a count of lines.

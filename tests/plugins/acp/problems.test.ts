@@ -72,6 +72,15 @@ describe("an agent", () => {
     expect(agent.status().problem).toBeUndefined();
   });
 
+  test("may print a line before a suspension, which counts as no time", async () => {
+    const clock = createStoppedClock();
+    await using agent = await startAgent({ text: "Welcome!", startMs: 500 }, {}, [], {}, clock);
+    const end = agent.run("hello");
+    await waitFor(() => agent.status().problem?.code === "agent_not_acp");
+    clock.increment(60_000);
+    expect(await end).toMatchObject({ outcome: "completed" });
+  });
+
   test.runIf(process.getuid?.() === 0)("says how to run it when it refuses root", async () => {
     const says = "cannot be used with root/sudo privileges for security reasons";
     await using agent = await startAgent({ exits: 1, says }, { restart: "never" });

@@ -172,6 +172,16 @@ describe("a turn", () => {
   });
 });
 
+describe("a message during a restart", () => {
+  test("goes to the next process of the agent", async () => {
+    await using agent = await startAgent();
+    await agent.run("one");
+    expect(agent.kernel.services.program.restart()).toBe(true);
+    expect(await agent.run("two")).toMatchObject({ outcome: "completed" });
+    expect(agent.text()).toBe("two");
+  });
+});
+
 describe("an exit at any byte", () => {
   test.each([1, 20, 75, 130, 160])(
     "after %d bytes of a line fails the turn only",
