@@ -105,15 +105,19 @@ export class EditorQuestions {
 
   /** The call that the question is about, with the words of the question. */
   private callOf({ id, title, content, requestId, toolCallId, kind }: ChatQuestion): SentCall {
-    const known = toolCallId && this.options.updates().known(callId(requestId, toolCallId));
-    const words = content.trim() === "" || content === title ? [] : [textContent(content)];
-    if (known) return { ...known, content: [...(known.content ?? []), ...words] };
+    const sentId = callId(requestId, toolCallId ?? `question-${id}`);
+    const known = this.options.updates().known(sentId);
+    const shown = known?.content ?? [];
+    const isShown = shown.some((each) => each.type === "content" && each.content.text === content);
+    const isSaid = content.trim() === "" || content === title || isShown;
+    const all = isSaid ? shown : [...shown, textContent(content)];
     return {
-      toolCallId: callId(requestId, toolCallId ?? `question-${id}`),
+      toolCallId: sentId,
       title: title ?? (kind === "approval" ? "Allow this?" : "Question"),
       kind: "other",
       status: "pending",
-      ...(words.length > 0 && { content: words }),
+      ...known,
+      ...(all.length > 0 && { content: all }),
     };
   }
 

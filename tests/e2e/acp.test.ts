@@ -1,9 +1,13 @@
 // Tests `doorward acp`: an editor on one side, the channel of a running service on the other.
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { echo, tokens, type Handler } from "../support/protocol-service.ts";
 import { startCutter } from "../support/cutter.ts";
 import { asks, select, startEditor, startService, type Rpc } from "./acp.ts";
 import { startLauncher } from "./launcher.ts";
+
+/** The words of the question, as content of its call. */
+const words = { type: "content", content: { type: "text", text: "May I change it?" } };
 
 async function start(handler?: Handler, answer?: (request: Rpc) => object | undefined) {
   const service = await startService();
@@ -93,6 +97,11 @@ describe("doorward acp", () => {
       method: "$/cancel_request",
       params: { requestId: asked.id },
     });
+    const settled = await editor.updates.next(
+      "the settled call",
+      ({ status, content }) => status === "failed" && content?.[1] !== undefined,
+    );
+    expect(settled.content?.filter((item) => isDeepStrictEqual(item, words))).toHaveLength(1);
     editor.reply(asked.id!, select("always"));
     expect((await prompted).result).toEqual({ stopReason: "end_turn" });
     expect(editor.lines.join("\n")).toContain("answered no cli");
