@@ -1,6 +1,6 @@
 // The agent's side of the Agent Client Protocol, for editors.
 import { randomUUID } from "node:crypto";
-import { RpcConnection, RpcError, rpcCodes } from "../../lib/acp-wire/index.ts";
+import { readParams, RpcConnection, RpcError, rpcCodes } from "../../lib/acp-wire/index.ts";
 import { sanitizeLine } from "../client/text.ts";
 import {
   initializeRequest,
@@ -8,7 +8,6 @@ import {
   loadSessionRequest,
   newSessionRequest,
   promptRequest,
-  read,
   sessionRequest,
 } from "./requests.ts";
 import { EditorSession, type OpenLink } from "./session.ts";
@@ -143,7 +142,7 @@ export class EditorAgent {
   }
 
   private async initialize(params: unknown): Promise<object> {
-    const { clientCapabilities } = read(initializeRequest, params);
+    const { clientCapabilities } = readParams(initializeRequest, params);
     this.showsForms = clientCapabilities.elicitation.form;
     return {
       protocolVersion,
@@ -159,14 +158,14 @@ export class EditorAgent {
   }
 
   private async newSession(params: unknown): Promise<object> {
-    const { cwd } = read(newSessionRequest, params);
+    const { cwd } = readParams(newSessionRequest, params);
     const session = await this.open(this.options.sessionId ?? randomUUID(), cwd);
     releaseLater(session);
     return { sessionId: session.id };
   }
 
   private async load(params: unknown): Promise<object> {
-    const { sessionId, cwd } = read(loadSessionRequest, params);
+    const { sessionId, cwd } = readParams(loadSessionRequest, params);
     const session = await this.open(sessionId, cwd);
     try {
       await session.replay();
@@ -177,13 +176,13 @@ export class EditorAgent {
   }
 
   private async resume(params: unknown): Promise<object> {
-    const { sessionId, cwd } = read(loadSessionRequest, params);
+    const { sessionId, cwd } = readParams(loadSessionRequest, params);
     releaseLater(await this.open(sessionId, cwd));
     return {};
   }
 
   private async list(params: unknown): Promise<object> {
-    const { cwd = process.cwd(), cursor } = read(listRequest, params);
+    const { cwd = process.cwd(), cursor } = readParams(listRequest, params);
     const listed = await this.options.list(cwd, cursor);
     if (listed) return listed;
     const own = await Promise.all(this.sessions.values());
@@ -191,7 +190,7 @@ export class EditorAgent {
   }
 
   private async closeSession(params: unknown): Promise<object> {
-    const { sessionId } = read(sessionRequest, params);
+    const { sessionId } = readParams(sessionRequest, params);
     const session = await this.openSession(sessionId);
     this.sessions.delete(sessionId);
     session.cancel();
@@ -200,7 +199,7 @@ export class EditorAgent {
   }
 
   private async prompt(params: unknown, signal: AbortSignal): Promise<object> {
-    const { sessionId, prompt } = read(promptRequest, params);
+    const { sessionId, prompt } = readParams(promptRequest, params);
     const session = await this.openSession(sessionId);
     return { stopReason: await session.prompt(prompt, signal) };
   }

@@ -1,18 +1,7 @@
 // Writes tool calls and plans in the form of the Agent Client Protocol.
+import { toolKinds } from "../../lib/acp-wire/index.ts";
 import type { ChatToolCall } from "../../lib/pico-link/index.ts";
 import type { PlanEntry, StepDetail, StepState } from "../../lib/step-details.ts";
-
-const kinds = new Set([
-  "read",
-  "edit",
-  "delete",
-  "move",
-  "search",
-  "execute",
-  "think",
-  "fetch",
-  "switch_mode",
-]);
 
 type Status = "pending" | "in_progress" | "completed" | "failed";
 
@@ -89,7 +78,7 @@ export function toCall(call: ChatToolCall, requestId: string | undefined): SentC
   return {
     toolCallId: callId(requestId, id || name),
     title: title ?? name,
-    kind: kinds.has(kind) ? kind : "other",
+    kind: toolKinds.has(kind) ? kind : "other",
     status: statusOf(call),
     ...(content.length > 0 && { content }),
     ...(locations && { locations }),

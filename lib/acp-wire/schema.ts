@@ -5,7 +5,7 @@ import * as z from "zod";
 import { RpcError, rpcCodes } from "./connection.ts";
 
 /** A field that may be absent or null. */
-const maybe = <T extends z.ZodType>(schema: T) =>
+export const maybe = <T extends z.ZodType>(schema: T) =>
   schema.nullish().transform((value) => value ?? undefined);
 /** A field whose wrong value counts as absent. */
 const lenient = <T extends z.ZodType>(schema: T) => maybe(schema).catch(undefined);
@@ -58,6 +58,18 @@ export const contentBlock = z.discriminatedUnion("type", [
   resource,
 ]);
 export type ContentBlock = z.output<typeof contentBlock>;
+
+/** Kinds of tool calls that Doorward has a name for. All others are `other`. */
+export const toolKinds: ReadonlySet<string> = new Set([
+  "read",
+  "edit",
+  "delete",
+  "move",
+  "search",
+  "execute",
+  "think",
+  "fetch",
+]);
 
 const toolCallContent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("content"), content: contentBlock }),
@@ -153,7 +165,7 @@ export function readSessionUpdate(params: unknown): {
 
 const flag = z.boolean().catch(false);
 /** A capability that is an object if present. */
-const present = z
+export const present = z
   .unknown()
   .optional()
   .transform((value) => typeof value === "object" && value !== null);
@@ -245,9 +257,9 @@ export type ElicitationResult =
  * @throws RpcError that names the field, for the reply.
  */
 export function readParams<T extends z.ZodType>(schema: T, params: unknown): z.output<T> {
-  const result = schema.safeParse(params);
+  const result = schema.safeParse(params ?? {});
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const where = issue?.path.join(".") || "params";
-  throw new RpcError(rpcCodes.invalidParams, `${where}: ${issue?.message ?? "invalid"}`);
+  throw new RpcError(rpcCodes.invalidParams, `"${where}": ${issue?.message ?? "invalid"}`);
 }

@@ -1,5 +1,10 @@
 // Turns what an agent reports into steps, plans and texts of Doorward.
-import type { ContentBlock, PlanEntry, ToolCallUpdate } from "../../lib/acp-wire/index.ts";
+import {
+  toolKinds,
+  type ContentBlock,
+  type PlanEntry,
+  type ToolCallUpdate,
+} from "../../lib/acp-wire/index.ts";
 import { defined, toLine } from "../../lib/util.ts";
 import type {
   PlanEntry as Entry,
@@ -9,16 +14,6 @@ import type {
   ToolCall,
 } from "../channels/index.ts";
 
-const kinds: ReadonlySet<string> = new Set<StepKind>([
-  "read",
-  "edit",
-  "delete",
-  "move",
-  "search",
-  "execute",
-  "think",
-  "fetch",
-]);
 const states: Readonly<Record<string, StepState>> = {
   pending: "pending",
   in_progress: "running",
@@ -98,7 +93,7 @@ export function toStep(call: ToolCallUpdate, error: string | undefined): ToolCal
     name: kind,
     arguments: toText(rawInput) ?? "{}",
     title: titleOf(call),
-    kind: (kinds.has(kind) ? kind : "other") as StepKind,
+    kind: (toolKinds.has(kind) ? kind : "other") as StepKind,
     state: states[status],
     details: detailsOf(call),
     locations: locations
