@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { createBackup, type BackupResult } from "../../config/backup/create.ts";
 import { restoreBackup, type RestoreResult } from "../../config/backup/restore.ts";
-import { describeErrno, readRegularFile } from "../../lib/files/index.ts";
+import { describeUnreadable, readRegularFile } from "../../lib/files/index.ts";
 import { isRunning } from "../banner.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
@@ -15,7 +15,7 @@ async function readPassphrase(context: CommandContext, isNew: boolean): Promise<
   const path = context.values["passphrase-file"];
   if (typeof path === "string") {
     const bytes = await readRegularFile(path, maxPassphraseBytes).catch((error: unknown) => {
-      throw new Error(`Cannot read the passphrase from ${path}: ${describeErrno(error)}.`, {
+      throw new Error(`Cannot read the passphrase from ${path}: ${describeUnreadable(error)}.`, {
         cause: error,
       });
     });
@@ -43,6 +43,19 @@ const sizeOf = (bytes: number): string =>
 
 const countOf = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
 
+interface Content {
+  readonly conversations?: number;
+  readonly files: number;
+  readonly tokens: boolean;
+}
+
+const contentOf = ({ conversations, files, tokens }: Content): string =>
+  [
+    ...(conversations === undefined ? [] : [countOf(conversations, "conversation")]),
+    countOf(files, "file"),
+    ...(tokens ? ["tokens and sign-ins"] : []),
+  ].join(", ");
+
 /** Makes a backup of the home, also while its launcher runs. */
 export async function backup(context: CommandContext): Promise<number> {
   const { home, env, version, values } = context;
@@ -64,12 +77,8 @@ function describeBackup(
   { out, say }: CommandContext,
   { file, bytes, store, files, tokens, notes }: BackupResult,
 ): void {
-  const parts = [
-    ...(store.conversations === undefined ? [] : [countOf(store.conversations, "conversation")]),
-    countOf(files, "file"),
-    ...(tokens ? ["tokens and sign-ins"] : []),
-  ];
-  out(`${sanitizeLine(file)} is complete and was checked: ${parts.join(", ")}, ${sizeOf(bytes)}\n`);
+  const content = contentOf({ ...store, files, tokens });
+  out(`${sanitizeLine(file)} is complete and was checked: ${content}, ${sizeOf(bytes)}\n`);
   for (const note of notes) say(`note: ${sanitizeLine(note)}\n`);
 }
 
@@ -94,14 +103,9 @@ function describeRestore(
   { out, say }: CommandContext,
   { home, header, files, tokens, aside, left }: RestoreResult,
 ): void {
-  const { conversations } = header.store;
-  const parts = [
-    ...(conversations === undefined ? [] : [countOf(conversations, "conversation")]),
-    countOf(files, "file"),
-    ...(tokens ? ["tokens and sign-ins"] : []),
-  ];
   const made = `${header.createdAt.slice(0, 19).replace("T", " ")} UTC`;
-  out(`${home} has the state of ${sanitizeLine(made)}: ${parts.join(", ")}\n`);
+  const content = contentOf({ ...header.store, files, tokens });
+  out(`${home} has the state of ${sanitizeLine(made)}: ${content}\n`);
   if (aside !== undefined) say(`note: the former home is now ${aside}\n`);
   if (left.length > 0)
     say(`note: the backup does not have ${left.map(sanitizeLine).join(", ")} of the former home\n`);

@@ -1,10 +1,11 @@
 // Lists the files of a home for a backup, and takes the tokens out of its settings.
-import { readdir, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { basename, join, relative, sep } from "node:path";
 import { editJson, parseJson } from "../../lib/files/index.ts";
 import { isObject } from "../../lib/util.ts";
 import { isEntryName } from "./content.ts";
-import { realPath, type BackupPlaces } from "./places.ts";
+import { realPath } from "./paths.ts";
+import { isTransient, type BackupPlaces } from "./places.ts";
 
 /** A file for the backup. */
 interface HomeFile {
@@ -28,9 +29,6 @@ export function nameIn(home: string, path: string): string | undefined {
   const name = relative(home, path).split(sep).join("/");
   return name !== "" && isEntryName(name) ? name : undefined;
 }
-
-/** Locks and unfinished files of a process. */
-const isTransient = (name: string): boolean => /^\..*\.(?:lock|tmp-|part)/.test(name);
 
 interface WalkOptions {
   /** Paths that are left out, with everything in them. */
@@ -157,10 +155,3 @@ export function remove(text: string, paths: readonly Path[], file: string): stri
   const edits = paths.filter(isThere).map((path) => ({ path, remove: true as const }));
   return edits.length === 0 ? text : editJson(text, edits, file);
 }
-
-/** @returns True if there is a file or folder at the path. */
-export const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );

@@ -15,8 +15,9 @@ import {
   type BackupHeader,
   type StoreSummary,
 } from "./content.ts";
-import { collect, exists, nameIn, remove, secretFiles, withoutSecrets } from "./collect.ts";
-import { backupErrors } from "./errors.ts";
+import { collect, nameIn, remove, secretFiles, withoutSecrets } from "./collect.ts";
+import { backupErrors, isSystemError } from "./errors.ts";
+import { exists } from "./paths.ts";
 import { otherNames, readPlaces, type BackupPlaces } from "./places.ts";
 import { encrypt, minPassphrase } from "./secrets.ts";
 import { ArchiveWriter, ShortContentError } from "./tar.ts";
@@ -75,8 +76,8 @@ function toBackupError(error: unknown, what: string): unknown {
     return backupErrors.BACKUP_FAILED(what, (error as Error).message.replace(/\.$/, ""), {
       cause: error,
     });
-  if ((error as NodeJS.ErrnoException | null)?.syscall === undefined) return error;
-  const { path = what } = error as NodeJS.ErrnoException;
+  if (!isSystemError(error)) return error;
+  const { path = what } = error;
   return backupErrors.BACKUP_FAILED(path, describeErrno(error), { cause: error });
 }
 
@@ -93,6 +94,8 @@ export async function createBackup(options: BackupOptions): Promise<BackupResult
   const file = resolve(options.file);
   await assertTarget(file);
   try {
+    if (!(await exists(options.home)))
+      throw backupErrors.BACKUP_FAILED(options.home, "this home does not exist; see SERVICE_HOME");
     await createPrivateFolder(dirname(file));
     const lock = await lockFile(file, { waitMs: 0 });
     const parts = partsOf(file);

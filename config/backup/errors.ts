@@ -3,6 +3,10 @@ import { errorTable } from "../../kernel/index.ts";
 
 const restoreOlder = "Update Doorward, then run the command again.";
 
+/** Errors of the system, and those of `lib/files` with the same codes. */
+export const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  /^E[A-Z0-9]+$/.test((error as NodeJS.ErrnoException | null)?.code ?? "");
+
 export const backupErrors = errorTable({
   BACKUP_BROKEN: (file: string, problem: string) =>
     `${file} is not a complete backup: ${problem}. Nothing was changed. Use another backup.`,

@@ -1,6 +1,6 @@
 // Finds the files that make up a home, from its settings.
-import { readdir, realpath } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { readdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { readJson } from "../../lib/files/index.ts";
 import { isObject } from "../../lib/util.ts";
 import { withoutComments, type Environment } from "../load/index.ts";
@@ -66,18 +66,11 @@ const knownNames = new Set([
   "state",
 ]);
 
+/** Locks and unfinished files of a process. */
+export const isTransient = (name: string): boolean => /^\..*\.(?:lock|tmp-|part)/.test(name);
+
 /** @returns Names in the home that no backup contains, such as programs of the owner. */
 export async function otherNames(home: string): Promise<string[]> {
   const names = await readdir(home).catch(() => []);
-  return names.filter((name) => !knownNames.has(name) && !/^\..*\.(?:lock|part)/.test(name)).sort();
-}
-
-/** @returns The path without links, as far as it exists. */
-export async function realPath(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch {
-    const parent = dirname(path);
-    return parent === path ? path : join(await realPath(parent), basename(path));
-  }
+  return names.filter((name) => !knownNames.has(name) && !isTransient(name)).sort();
 }

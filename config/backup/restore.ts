@@ -7,6 +7,7 @@ import { codeOf } from "../../kernel/index.ts";
 import {
   createPrivateFolder,
   describeErrno,
+  describeUnreadable,
   ensureHome,
   lockFile,
   openRegularFile,
@@ -15,11 +16,12 @@ import {
 } from "../../lib/files/index.ts";
 import { isObject } from "../../lib/util.ts";
 import { inspectStore, type StoreContent } from "../../plugins/conversations/index.ts";
-import { exists, secretFiles } from "./collect.ts";
+import { secretFiles } from "./collect.ts";
 import { scanBackup, type BackupHeader, type CheckedBackup, type HomeSink } from "./content.ts";
-import { backupErrors } from "./errors.ts";
+import { backupErrors, isSystemError } from "./errors.ts";
 import { stagingOf } from "./interrupted.ts";
-import { otherNames, realPath } from "./places.ts";
+import { exists, realPath } from "./paths.ts";
+import { otherNames } from "./places.ts";
 import { decrypt } from "./secrets.ts";
 
 interface RestoreOptions {
@@ -70,9 +72,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
   const blocked = (problem: string, cause?: unknown): Error =>
     backupErrors.RESTORE_BLOCKED(home, problem, { cause });
   const archive = await openRegularFile(file).catch((error: unknown) => {
-    const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
-    const problem = isMissing ? "it does not exist" : describeErrno(error);
-    throw backupErrors.BACKUP_BROKEN(file, problem, { cause: error });
+    throw backupErrors.BACKUP_BROKEN(file, describeUnreadable(error), { cause: error });
   });
   try {
     const assertFree = async (): Promise<void> => {
@@ -106,8 +106,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
     }
   } catch (error) {
     if (codeOf(error) === "FILE_LOCKED") throw blocked("another process uses it", error);
-    if ((error as NodeJS.ErrnoException | null)?.syscall === undefined) throw error;
-    const { path = home } = error as NodeJS.ErrnoException;
+    if (!isSystemError(error)) throw error;
+    const { path = home } = error;
     throw blocked(`${path}: ${describeErrno(error)}`, error);
   } finally {
     await archive.close();

@@ -42,6 +42,10 @@ export function errnoOf(error: unknown): string {
 export const describeErrno = (error: unknown): string =>
   errnoReasons[errnoOf(error)] ?? `the system reports ${errnoOf(error)}`;
 
+/** `describeErrno` for a file that is read. */
+export const describeUnreadable = (error: unknown): string =>
+  errnoOf(error) === "ENOENT" ? "it does not exist" : describeErrno(error);
+
 /** @returns The text of an error for users: texts of the system name codes and functions. */
 export const describeFailure = (error: NodeJS.ErrnoException): string =>
   error.syscall === undefined ? error.message : describeErrno(error);

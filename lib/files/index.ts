@@ -1,7 +1,7 @@
 // Reads, edits and writes JSON and YAML files with settings and secrets. Errors say how to fix a
 // file, an edit leaves all other bytes unchanged, and a write survives a crash and other processes.
 // These modules do not know what the files mean.
-export { describeErrno, describeFailure } from "./errors.ts";
+export { describeErrno, describeFailure, describeUnreadable } from "./errors.ts";
 export {
   assertExactKeys,
   jsonKeyError,

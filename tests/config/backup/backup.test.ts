@@ -1,8 +1,10 @@
 // Makes backups of running homes and restores them.
 import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { createBackup } from "../../../config/backup/create.ts";
 import {
   allTurns,
   filesIn,
@@ -170,6 +172,34 @@ describe("doorward backup", () => {
       await expect(home.run(`backup ${home.folder}/notes.txt`)).rejects.toThrow(/another file/);
       expect(await readFile(join(home.folder, "notes.txt"), "utf8")).toBe("mine");
       await expect(home.run(`backup ${home.folder}`)).rejects.toThrow(/it is not a file/);
+    }));
+
+  test("names the part of the path that is not a folder", () =>
+    withBackupHome(async (home) => {
+      const file = join(home.folder, "passphrase", "b.tar");
+      await expect(home.run(`backup ${file}`)).rejects.toThrow(
+        /The backup was not made.*passphrase.*a part of its path is not a folder/,
+      );
+    }));
+
+  test("fails if the conversations cannot be reached", () =>
+    withBackupHome(async (home) => {
+      await mkdir(join(home.home, "state"));
+      await symlink("conversations.db", join(home.home, "state", "conversations.db"));
+      await expect(home.run(`backup ${home.folder}/b.tar`)).rejects.toThrow(
+        /The backup was not made.*conversations\.db: its symbolic links form a loop/,
+      );
+    }));
+
+  test("does not replace a backup by one of a missing home", () =>
+    withBackupHome(async (home) => {
+      const file = join(home.folder, "b.tar");
+      await home.run(`backup ${file}`);
+      const before = await readFile(file);
+      const options = { home: join(home.folder, "typo"), env: {}, file, version: "0.0.0", now: 0 };
+      const made = createBackup({ ...options, random: randomBytes });
+      await expect(made).rejects.toThrow(/typo: this home does not exist; see SERVICE_HOME/);
+      expect((await readFile(file)).equals(before)).toBe(true);
     }));
 
   test("keeps the earlier backup if the disk is full", () =>

@@ -1,6 +1,6 @@
 // Rejects archives that are not complete backups, before anything is changed.
 import { execFileSync } from "node:child_process";
-import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
@@ -12,6 +12,8 @@ import {
   type BackupHome,
   type HandMade,
 } from "../../support/backups.ts";
+import { interruptedRestore } from "../../../config/backup/interrupted.ts";
+import { restoreBackup } from "../../../config/backup/restore.ts";
 import { lockFile } from "../../../lib/files/index.ts";
 import { createHistory, fileIn } from "../../support/sqlite-conversations.ts";
 import { entry } from "../../support/sqlite-store.ts";
@@ -30,6 +32,8 @@ async function refusalOf(home: BackupHome, words: string): Promise<string> {
   expect(added.filter((name) => name.includes(home.home.split("/").at(-1)!))).toEqual([]);
   return error.message;
 }
+
+const options = { replace: false, isRunning: async () => false, now: 0 };
 
 describe("doorward restore", () => {
   test("restores to a home that does not exist, without -replace", () =>
@@ -58,6 +62,29 @@ describe("doorward restore", () => {
       const program = join(import.meta.dirname, "../../../dist/bin/doorward.js");
       execFileSync(process.execPath, [program, "restore", `${folder}/b.tar`], { env });
       expect(await readFile(join(folder, "real", "config.json"), "utf8")).toBe("{}");
+    }));
+
+  test("restores to the missing target of a link", () =>
+    withFolder(async (folder) => {
+      const link = join(folder, "link");
+      await symlink("real", link);
+      await writeByHand(join(folder, "b.tar"), { files: { "home/config.json": "{}" } });
+      await mkdir(join(folder, ".real.restoring"));
+      expect(await interruptedRestore(link)).toContain("A restore of this home was interrupted");
+      await restoreBackup({ ...options, home: link, file: join(folder, "b.tar") });
+      expect(await readFile(join(folder, "real", "config.json"), "utf8")).toBe("{}");
+      expect((await lstat(link)).isSymbolicLink()).toBe(true);
+      expect(await interruptedRestore(link)).toBeUndefined();
+    }));
+
+  test("names the file that is in the path of a home", () =>
+    withFolder(async (folder) => {
+      await writeByHand(join(folder, "b.tar"), { files: { "home/config.json": "{}" } });
+      const home = join(folder, "b.tar", "homes", "one");
+      const restored = restoreBackup({ ...options, home, file: join(folder, "b.tar") });
+      await expect(restored).rejects.toThrow(
+        /The backup was not restored.*a part of its path is not a folder/,
+      );
     }));
 
   test("rejects a wrong passphrase, and restores without tokens", () =>
