@@ -1,6 +1,7 @@
 // `doorward doctor -public`: checks the way from outside to the running launcher.
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { describeUnreadable } from "../../lib/files/index.ts";
 import type { ProbeGrant } from "../../plugins/dashboard/index.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { UsageError, type CommandContext } from "./command.ts";
@@ -39,7 +40,7 @@ export async function checkPublicUrl(
       await checkPublic({ ...options, ...real, grant: answer.body, say }),
     );
   } finally {
-    await askLauncher(context, "DELETE", "probe");
+    await askLauncher(context, "DELETE", `probe/${answer.body.id}`);
   }
 }
 
@@ -55,6 +56,8 @@ function numberOf(values: Values, name: string, max: number): number {
 async function fileOf(values: Values, name: "ca" | "token-file"): Promise<object> {
   const path = values[name];
   if (typeof path !== "string") return {};
-  const text = await readFile(path, "utf8");
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    throw new Error(`Cannot read ${path}: ${describeUnreadable(error)}.`, { cause: error });
+  });
   return name === "ca" ? { ca: text } : { token: text.trim() };
 }

@@ -41,6 +41,26 @@ describe("Card of the way in", () => {
     });
   });
 
+  test("continues to follow the check after a failed request", async () => {
+    const port = String(await freePort());
+    const env = { SERVICE_GATEWAY_PUBLIC_URL: `http://127.0.0.1:${port}` };
+    await using launcher = await startLauncher({ args: ["-console", "-port", port], env });
+    await onDoctor(launcher, async (page) => {
+      const card = page.locator("section.public");
+      const button = card.getByRole("button", { name: "Check the way in" });
+      await button.waitFor();
+      let failures = 0;
+      await page.route("**/api/doctor/public", (route) => {
+        if (route.request().method() !== "GET" || failures > 0) return route.continue();
+        failures += 1;
+        return route.abort();
+      });
+      await button.click();
+      await card.getByText("Everything is fine").waitFor();
+      expect(failures).toBe(1);
+    });
+  });
+
   test("shows a finding with its fix", async () => {
     const port = String(await freePort());
     const env = { SERVICE_GATEWAY_PUBLIC_URL: `http://127.0.0.1:${await freePort()}` };

@@ -23,7 +23,8 @@ function usePublicCheck() {
   const [view, setView] = useState<PublicCheckView>();
   const refresh = async (): Promise<void> => {
     const answer = await sendRequest<PublicCheckView>("GET", path);
-    if ("body" in answer) setView(answer.body);
+    // After an error, the same state in a new object continues to poll.
+    setView((before) => ("body" in answer ? answer.body : before && { ...before }));
   };
   useEffect(() => void refresh(), []);
   useEffect(() => {

@@ -205,8 +205,8 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     if (!context.publicChecks) throw refuse("not_found");
     return context.publicChecks.issue();
   },
-  "DELETE /local/probe": (context) => {
-    context.publicChecks?.revoke();
+  "DELETE /local/probe/:id": (context, { id }) => {
+    context.publicChecks?.revoke(id);
     return { status: "ok" };
   },
 };
@@ -224,7 +224,8 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   return text === "" ? undefined : JSON.parse(text);
 }
 
-const pathWithId = /^(\/local\/(?:sessions|conversations|questions)\/)([\w-]{1,64})(\/export)?$/;
+const pathWithId =
+  /^(\/local\/(?:sessions|conversations|questions|probe)\/)([\w-]{1,64})(\/export)?$/;
 
 const isStream = (body: unknown): body is AsyncIterable<string> =>
   typeof body === "object" && body !== null && Symbol.asyncIterator in body;

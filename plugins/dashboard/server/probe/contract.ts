@@ -21,8 +21,8 @@ export interface ProbeGrant {
 export interface PublicChecks {
   /** Creates a grant for one check. A check with an earlier grant fails. */
   issue(): Promise<ProbeGrant>;
-  /** Ends the open grant: the check that used it is done. */
-  revoke(): void;
+  /** Ends a grant whose check is done. A later one stays. */
+  revoke(id: string): void;
   view(): PublicCheckView;
   /** Starts a check. One that runs already continues. */
   start(isQuick: boolean): void;

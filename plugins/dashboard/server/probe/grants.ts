@@ -80,8 +80,9 @@ export class ProbeGrants {
     return { id, key: key.toString("base64url") };
   }
 
-  /** Ends the open grant with its requests. */
-  end(): void {
+  /** Ends the open grant with its requests. With an id, only that one. */
+  end(id = this.open?.id): void {
+    if (id !== this.open?.id) return;
     this.clock.clearTimeout(this.timer);
     this.open?.ended.abort();
     this.open = undefined;
@@ -93,8 +94,9 @@ export class ProbeGrants {
     const [, id, challenge = "", proof = ""] =
       headerPattern.exec(String(request.headers[probeHeader] ?? "")) ?? [];
     if (!open || id !== open.id || this.clock.monotonic() >= open.until) return undefined;
-    const url = new URL(request.url ?? "", "http://here.invalid");
-    const action = url.searchParams.get("do") ?? "";
+    const [, search = ""] = (request.url ?? "").split("?", 2);
+    const parameters = new URLSearchParams(search);
+    const action = parameters.get("do") ?? "";
     const expected = Buffer.from(prove(open.key, "request", action, challenge));
     if (!timingSafeEqual(expected, Buffer.from(proof))) return undefined;
     const { challenges } = open;
@@ -105,7 +107,7 @@ export class ProbeGrants {
     let isRunning = true;
     return {
       action,
-      parameters: url.searchParams,
+      parameters,
       proof: prove(open.key, "response", challenge),
       ended: open.ended.signal,
       useBytes: (bytes) => (open.bytesLeft -= bytes) >= 0,

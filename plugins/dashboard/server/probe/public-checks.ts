@@ -51,8 +51,8 @@ export class PublicCheckRunner implements PublicChecks {
     };
   }
 
-  revoke(): void {
-    this.grants.end();
+  revoke(id: string): void {
+    this.grants.end(id);
   }
 
   view(): PublicCheckView {
@@ -91,7 +91,7 @@ export class PublicCheckRunner implements PublicChecks {
     try {
       return await this.check(grant, { isQuick, report, signal, random, now });
     } finally {
-      this.grants.end();
+      this.revoke(grant.id);
     }
   }
 }

@@ -59,6 +59,20 @@ describe("ProbeGrants", () => {
     expect(admit(grants, requestOf(third, "facts"))).toBeUndefined();
   });
 
+  test("keeps a later grant when an earlier check ends", () => {
+    const { grants, grant } = createGrants();
+    const later = grants.issue();
+    grants.end(grant.id);
+    expect(admit(grants, requestOf(later, "facts"))).toBeDefined();
+    grants.end(later.id);
+    expect(admit(grants, requestOf(later, "facts"))).toBeUndefined();
+  });
+
+  test.each(["//", "//[", "", "*", "/pico/probe?%&do"])("rejects the target %j", (url) => {
+    const { grants, grant } = createGrants();
+    expect(admit(grants, { ...requestOf(grant, "facts"), url })).toBeUndefined();
+  });
+
   test("limits requests, parallel requests and bytes", () => {
     const { grants, grant } = createGrants();
     const open = Array.from({ length: limits.parallel }, () =>
