@@ -1,8 +1,14 @@
 // Tests `doorward doctor -public` without a proxy, and with URLs that lead elsewhere.
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer as createSecureServer } from "node:https";
+import { connect, createServer as createRelay, type AddressInfo, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer as createTlsServer } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-
+import { certificateChain } from "../plugins/http/certificate.ts";
 import { freePort } from "./free-port.ts";
 import { startLauncher, type RunningLauncher } from "./launcher.ts";
 import { runCommand } from "./run-command.ts";
@@ -47,6 +53,48 @@ async function served(listener: RequestListener, use: (url: string) => Promise<v
   }
 }
 
+/** Frames of HTTP/2: empty SETTINGS, then GOAWAY without an error (RFC 9113 sections 6.5 and 6.8). */
+const settingsAndGoAway = Buffer.from(
+  "0000000400000000000000080700000000000000000000000000",
+  "hex",
+);
+
+interface Relaying {
+  readonly request?: (bytes: Buffer, client: Socket) => void;
+  readonly response?: (bytes: Buffer, client: Socket) => void;
+}
+
+/** Passes bytes between the check and the launcher. */
+async function relayed(
+  { request, response }: Relaying,
+  use: (url: string) => Promise<void>,
+): Promise<void> {
+  const open = new Set<Socket>();
+  const relay = createRelay((client) => {
+    const upstream = connect(Number(launcher.base.port), "127.0.0.1");
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      open.add(from);
+      from.on("error", () => to.destroy()).once("close", () => to.destroy());
+    }
+    client.on("data", (bytes) => {
+      request?.(bytes, client);
+      if (!upstream.write(bytes)) client.pause();
+    });
+    upstream.on("drain", () => client.resume());
+    upstream.on("data", (bytes) => (response ? response(bytes, client) : client.write(bytes)));
+  });
+  await once(relay.listen(0, "127.0.0.1"), "listening");
+  try {
+    await use(`http://127.0.0.1:${(relay.address() as AddressInfo).port}`);
+  } finally {
+    for (const socket of open) socket.destroy();
+    relay.close();
+  }
+}
+
 describe("doorward doctor -public", () => {
   test("finds nothing on a launcher without a proxy", async () => {
     const { code, checks, of } = await check(launcher.base.href, "-silence", "1");
@@ -83,6 +131,128 @@ describe("doorward doctor -public", () => {
     expect(code).toBe(1);
     expect(of("public-launcher")?.reason).toContain("is another Doorward");
     expect(of("public-websocket")).toBeUndefined();
+  });
+
+  test.each([
+    ["do=range", "public-range"],
+    ["do=cookie", "public-cookies"],
+    ["do=text", "public-compression"],
+    ["last-event-id", "public-headers"],
+    ["/pico/probe?do=facts", "public-channel"],
+    ["do=next", "public-stream"],
+  ])("makes a finding of a connection that is cut at %s", async (text, id) => {
+    const request = (bytes: Buffer, client: Socket): void => {
+      if (bytes.includes(text)) client.resetAndDestroy();
+    };
+    await relayed({ request }, async (url) => {
+      const { code, of } = await check(url, "-quick");
+      expect([code, of(id)?.result]).toEqual([1, "failed"]);
+      expect(of(id)?.reason).toContain(`The connection to ${new URL(url).host} failed`);
+      expect(of("public-launcher")?.result).toBe("ok");
+    });
+  });
+
+  test("reads events that arrive in halves", async () => {
+    const response = (bytes: Buffer, client: Socket): void => {
+      const at = bytes.indexOf("data: {") + 3;
+      if (at === 2) return void client.write(bytes);
+      client.setNoDelay();
+      client.write(bytes.subarray(0, at), () =>
+        setTimeout(() => client.write(bytes.subarray(at)), 50),
+      );
+    };
+    await relayed({ response }, async (url) => {
+      const { of } = await check(url, "-quick");
+      expect(of("public-stream")?.result).toBe("ok");
+    });
+  });
+
+  test("makes a finding of an HTTP/2 session that ends immediately", async () => {
+    const { leaf, intermediate, key } = certificateChain();
+    const ALPNProtocols = ["h2", "http/1.1"];
+    const server = createTlsServer({ cert: leaf + intermediate, key, ALPNProtocols }, (client) => {
+      client.on("error", () => client.destroy());
+      if (client.alpnProtocol === "h2") return void client.write(settingsAndGoAway);
+      const upstream = connect(Number(launcher.base.port), "127.0.0.1");
+      upstream.on("error", () => client.destroy());
+      client.pipe(upstream).pipe(client);
+      client.once("close", () => upstream.destroy());
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    try {
+      const { port } = server.address() as AddressInfo;
+      const { code, of } = await check(`https://127.0.0.1:${port}`, "-quick");
+      expect([code, of("public-http2")?.result]).toEqual([1, "failed"]);
+      expect(of("public-http2")?.reason).toContain("did not arrive (no response)");
+      expect(of("public-stream")?.result).toBe("ok");
+    } finally {
+      server.close();
+    }
+  });
+
+  test("says that the answer of the launcher was changed", async () => {
+    const response = (bytes: Buffer, client: Socket): void =>
+      void client.write(bytes.toString("latin1").replace('"direct"', '"dIrect"'), "latin1");
+    await relayed({ response }, async (url) => {
+      const { code, of } = await check(url, "-quick");
+      expect([code, of("public-launcher")?.result]).toEqual([1, "failed"]);
+      expect(of("public-launcher")?.reason).toContain("answered with 200");
+    });
+  });
+
+  test("sends a token only where the certificate is valid", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "doorward-token-"));
+    const [token, ca] = [join(folder, "token"), join(folder, "ca.pem")];
+    const { root, leaf, intermediate, key } = certificateChain();
+    await Promise.all([writeFile(token, "token-of-the-proxy\n"), writeFile(ca, root)]);
+    const seen: (string | undefined)[] = [];
+    const server = createSecureServer({ cert: leaf + intermediate, key }, (request, response) => {
+      seen.push(request.headers.authorization);
+      response.end("{}");
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      const { code, of } = await check(url, "-quick", "-token-file", token);
+      expect([code, of("public-certificate")?.result]).toEqual([1, "failed"]);
+      expect(of("public-certificate")?.reason).toContain("The token was not sent");
+      expect(of("public-certificate")?.fix).toContain("-ca");
+      expect(seen.filter(Boolean)).toEqual([]);
+      await check(url, "-quick", "-token-file", token, "-ca", ca);
+      expect(seen).toContain("Bearer token-of-the-proxy");
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test("sends no token over http to another machine", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "doorward-token-"));
+    const token = join(folder, "token");
+    await writeFile(token, "token-of-the-proxy");
+    const seen: (string | undefined)[] = [];
+    const listener: RequestListener = (request, response) => {
+      seen.push(request.headers.authorization);
+      response.end("{}");
+    };
+    await served(listener, async (url) => {
+      // An address that is not known to be this machine.
+      const { code, of } = await check(url.replace("127.0.0.1", "0.0.0.0"), "-token-file", token);
+      expect([code, of("public-certificate")?.result]).toEqual([1, "failed"]);
+      expect(of("public-certificate")?.reason).toContain("The token was not sent");
+      expect(seen.filter(Boolean)).toEqual([]);
+    });
+    await rm(folder, { recursive: true });
+  });
+
+  test("names a file that cannot be read", async () => {
+    const words = ["doctor", "-public", launcher.base.href, "-ca", join(launcher.home, "none.pem")];
+    const { code, stderr } = await runCommand(launcher.home, words);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/Cannot read .*none\.pem: it does not exist/),
+    ]);
   });
 
   test("says that another program answers, which learns no secret", async () => {

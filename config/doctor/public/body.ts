@@ -1,8 +1,7 @@
 // Checks which size of body the proxy passes.
 import type { ClientRequest } from "node:http";
 import type { CheckView } from "../../../plugins/dashboard/index.ts";
-import { createCheck } from "../survey.ts";
-import { nameOf, type Reporter } from "./reporter.ts";
+import { nameOf, wayCheck } from "./reporter.ts";
 import { openProbe, type Way } from "./way.ts";
 
 const mebibyte = 1_048_576;
@@ -120,28 +119,26 @@ function writeParts(
 }
 
 /** A body of `media.max_file_mb` passes. */
-export async function bodyCheck(
-  way: Way,
-  { fix, proxy }: Reporter,
-  isQuick: boolean,
-  say: (step: string) => void,
-): Promise<CheckView | undefined> {
-  const { maxFileMb } = way.grant;
-  if (maxFileMb === undefined) return undefined;
-  const own = createCheck("public-body", "Files of the permitted size can be sent");
-  const failed = (stopsAt: number, status: number): CheckView =>
-    own.failed(
-      `media.max_file_mb permits ${maxFileMb} MiB, but ${nameOf(proxy)} stops at ${stopsAt} MiB ` +
-        `(${status === 0 ? "it closed the connection" : `status ${status}`}).`,
-      fix("body"),
+export const bodyCheck = wayCheck(
+  "public-body",
+  "Files of the permitted size can be sent",
+  async (own, way, { fix, proxy }, isQuick: boolean, say: (step: string) => void) => {
+    const { maxFileMb } = way.grant;
+    if (maxFileMb === undefined) return undefined;
+    const failed = (stopsAt: number, status: number): CheckView =>
+      own.failed(
+        `media.max_file_mb permits ${maxFileMb} MiB, but ${nameOf(proxy)} stops at ` +
+          `${stopsAt} MiB (${status === 0 ? "it closed the connection" : `status ${status}`}).`,
+        fix("body"),
+      );
+    const rejected = await announce(way, maxFileMb * mebibyte);
+    if (rejected !== undefined) return failed(await largestAnnounced(way, maxFileMb), rejected);
+    const wanted = isQuick ? Math.min(quickMb, maxFileMb) : maxFileMb;
+    const sent = await sendBody(way, wanted * mebibyte, say);
+    if (sent.rejected !== undefined) return failed(toMb(sent.sentBytes), sent.rejected);
+    if (sent.isWhole && wanted === maxFileMb) return own.ok(`A body of ${maxFileMb} MiB arrived.`);
+    return own.ok(
+      `${maxFileMb} MiB may be announced, and ${toMb(sent.sentBytes)} MiB were sent in this check.`,
     );
-  const rejected = await announce(way, maxFileMb * mebibyte);
-  if (rejected !== undefined) return failed(await largestAnnounced(way, maxFileMb), rejected);
-  const wanted = isQuick ? Math.min(quickMb, maxFileMb) : maxFileMb;
-  const sent = await sendBody(way, wanted * mebibyte, say);
-  if (sent.rejected !== undefined) return failed(toMb(sent.sentBytes), sent.rejected);
-  if (sent.isWhole && wanted === maxFileMb) return own.ok(`A body of ${maxFileMb} MiB arrived.`);
-  return own.ok(
-    `${maxFileMb} MiB may be announced, and ${toMb(sent.sentBytes)} MiB were sent in this check.`,
-  );
-}
+  },
+);

@@ -2,17 +2,12 @@
 import { lookup } from "node:dns/promises";
 import { request } from "node:http";
 import { isIP } from "node:net";
-import {
-  checkServerIdentity,
-  connect,
-  rootCertificates,
-  type DetailedPeerCertificate,
-} from "node:tls";
+import { checkServerIdentity, connect, type DetailedPeerCertificate } from "node:tls";
 import type { CheckView } from "../../../plugins/dashboard/index.ts";
 import { isLoopback } from "../../../plugins/http/index.ts";
 import { createCheck } from "../survey.ts";
-import type { Reporter } from "./reporter.ts";
-import { responseOf, timeoutError, type Way } from "./way.ts";
+import { createReporter, recogniseProxy, wayCheck, type Reporter } from "./reporter.ts";
+import { responseOf, timeoutError, tlsOf, type Way } from "./way.ts";
 
 const connectTimeoutMs = 10_000;
 const dayMs = 86_400_000;
@@ -52,7 +47,7 @@ function shakeHands(way: Way): Promise<Handshake> {
       host,
       port: Number(way.url.port || 443),
       ...(isIP(host) === 0 && { servername: host }),
-      ...(way.ca !== undefined && { ca: [...rootCertificates, way.ca] }),
+      ...tlsOf(way),
       rejectUnauthorized: false,
       ALPNProtocols: ["http/1.1"],
     });
@@ -82,42 +77,62 @@ function chainLength(certificate: DetailedPeerCertificate): number {
 const isSelfSigned = ({ subject, issuer }: DetailedPeerCertificate): boolean =>
   JSON.stringify(subject) === JSON.stringify(issuer);
 
-/** Checks name, time and chain. Rejects with the error of the connection. */
-export async function certificateCheck(way: Way, report: Reporter, now: number) {
-  const { fix } = report;
-  const own = createCheck("public-certificate", "The certificate is valid");
-  if (way.url.protocol !== "https:") {
-    if (isLoopback(way.url.hostname)) return own.ok("This machine only: no certificate is needed.");
-    return own.failed(
-      "The public URL begins with http, so the network can read tokens and conversations.",
-      "set up https (docs/deploy.md), and let gateway.public_url begin with https",
-    );
-  }
-  const { certificate, problem } = await shakeHands(way);
-  const host = hostOf(way);
-  const misnamed = checkServerIdentity(host, certificate);
-  if (misnamed) {
-    const names = (certificate.subjectaltname ?? "no name").slice(0, 200);
-    return own.failed(`It is for ${names}, not for ${host}.`, fix("certificate"));
-  }
-  const [from, to] = [Date.parse(certificate.valid_from), Date.parse(certificate.valid_to)];
-  const date = new Date(to).toISOString().slice(0, 10);
-  if (to <= now) return own.failed(`It expired on ${date}.`, fix("certificate"));
-  if (from > now)
-    return own.failed(
-      "It is not valid yet.",
-      "set the clock of this machine, for example with NTP",
-    );
-  const days = Math.floor((to - now) / dayMs);
-  const left = days >= 2 ? `${days} days` : `${Math.ceil((to - now) / 3_600_000)} hours`;
-  const untrusted = problem && describeChain(certificate, own, fix, way);
-  if (untrusted) return untrusted;
-  if (to - now < Math.min(soonDays * dayMs, (to - from) * renewedShare))
-    return own.warning(
-      `It expires in ${left}, on ${date}, and was not renewed yet.`,
-      fix("renewal"),
-    );
-  return own.ok(`It is for ${host}, and valid for ${left}.`);
+/** Checks name, time and chain. */
+export const certificateCheck = wayCheck(
+  "public-certificate",
+  "The certificate is valid",
+  async (own, way, { fix }, now: number) => {
+    if (way.url.protocol !== "https:") {
+      if (isLoopback(way.url.hostname))
+        return own.ok("This machine only: no certificate is needed.");
+      return own.failed(
+        "The public URL begins with http, so the network can read tokens and conversations.",
+        "set up https (docs/deploy.md), and let gateway.public_url begin with https",
+      );
+    }
+    const { certificate, problem } = await shakeHands(way);
+    const host = hostOf(way);
+    const misnamed = checkServerIdentity(host, certificate);
+    if (misnamed) {
+      const names = (certificate.subjectaltname ?? "no name").slice(0, 200);
+      return own.failed(`It is for ${names}, not for ${host}.`, fix("certificate"));
+    }
+    const [from, to] = [Date.parse(certificate.valid_from), Date.parse(certificate.valid_to)];
+    const date = new Date(to).toISOString().slice(0, 10);
+    if (to <= now) return own.failed(`It expired on ${date}.`, fix("certificate"));
+    if (from > now)
+      return own.failed(
+        "It is not valid yet.",
+        "set the clock of this machine, for example with NTP",
+      );
+    const days = Math.floor((to - now) / dayMs);
+    const left = days >= 2 ? `${days} days` : `${Math.ceil((to - now) / 3_600_000)} hours`;
+    const untrusted = problem && describeChain(certificate, own, fix, way);
+    if (untrusted) return untrusted;
+    if (to - now < Math.min(soonDays * dayMs, (to - from) * renewedShare))
+      return own.warning(
+        `It expires in ${left}, on ${date}, and was not renewed yet.`,
+        fix("renewal"),
+      );
+    return own.ok(`It is for ${host}, and valid for ${left}.`);
+  },
+);
+
+/**
+ * A token is sent only over a connection whose certificate is valid. Rejects with the error of the
+ * connection.
+ *
+ * @returns Why it is not sent.
+ */
+export async function tokenCheck(way: Way, now: number): Promise<CheckView | undefined> {
+  const { url, token } = way;
+  if (token === undefined) return undefined;
+  const isSecure = url.protocol === "https:";
+  if (isSecure ? (await shakeHands(way)).problem === undefined : isLoopback(url.hostname))
+    return undefined;
+  const reporter = createReporter(way, await recogniseProxy(way, undefined, {}), {});
+  const { id, title, reason, fix = "" } = await certificateCheck(way, reporter, now);
+  return createCheck(id, title).failed(`${reason} The token was not sent.`, fix);
 }
 
 function describeChain(

@@ -2,7 +2,7 @@
 import { gunzipSync } from "node:zlib";
 import type { CheckView, ProbeFacts } from "../../../plugins/dashboard/index.ts";
 import { createCheck } from "../survey.ts";
-import { nameOf, type Reporter } from "./reporter.ts";
+import { nameOf, wayCheck, type Reporter } from "./reporter.ts";
 import { askProbe, jsonOf, type Answer, type Way } from "./way.ts";
 
 /** Reserved addresses and names (RFC 5737, RFC 2606). */
@@ -33,7 +33,7 @@ export interface Arrival {
   readonly isProxied: boolean;
 }
 
-/** @returns The request as it arrived; undefined if the launcher did not answer. */
+/** @returns The request as it arrived; the response if the launcher did not prove it. */
 export async function arrivalOf(
   way: Way,
   headers: Readonly<Record<string, string>> = {},
@@ -41,6 +41,7 @@ export async function arrivalOf(
   const answer = await askProbe(way, { action: "facts", headers });
   if (!answer.isProven || answer.status !== 200) return answer;
   const facts = jsonOf<ProbeFacts>(answer) as ProbeFacts;
+  if (!facts.direct || !facts.peer || !facts.headers) return answer; // another body
   const { address, port } = answer.local;
   const isProxied = facts.direct.port !== port || facts.direct.address !== address;
   return { facts, answer, isProxied };
@@ -139,31 +140,38 @@ export function clientAddressCheck(
 }
 
 /** Headers of clients arrive. */
-export async function headersCheck(way: Way, { fix, proxy }: Reporter): Promise<CheckView> {
-  const own = createCheck("public-headers", "Headers of clients arrive");
-  const arrival = await arrivalOf(way, way.token === undefined ? needed : withoutToken(needed));
-  if (!("facts" in arrival))
-    return own.failed(
-      `A request with headers of clients was answered with ${arrival.status}, not by the launcher.`,
-      fix("headers"),
-    );
-  const got = arrival.facts.headers;
-  const isGone = (name: string): boolean =>
-    name === "authorization" ? got[name] === undefined : got[name] !== needed[name];
-  const gone = Object.keys(needed).filter(isGone);
-  if (gone.length === 0) return own.ok("The launcher received all of them.");
-  return own.failed(`${nameOf(proxy)} removes or changes: ${gone.join(", ")}.`, fix("headers"));
-}
+export const headersCheck = wayCheck(
+  "public-headers",
+  "Headers of clients arrive",
+  async (own, way, { fix, proxy }) => {
+    const arrival = await arrivalOf(way, way.token === undefined ? needed : withoutToken(needed));
+    if (!("facts" in arrival))
+      return own.failed(
+        `A request with headers of clients was answered with ${arrival.status}, ` +
+          "not by the launcher.",
+        fix("headers"),
+      );
+    const got = arrival.facts.headers;
+    const isGone = (name: string): boolean =>
+      name === "authorization" ? got[name] === undefined : got[name] !== needed[name];
+    const gone = Object.keys(needed).filter(isGone);
+    if (gone.length === 0) return own.ok("The launcher received all of them.");
+    return own.failed(`${nameOf(proxy)} removes or changes: ${gone.join(", ")}.`, fix("headers"));
+  },
+);
 const withoutToken = ({ authorization: _, ...others }: Readonly<Record<string, string>>) => others;
 
-/** @returns A request that claims another address, host, scheme and person. */
+/**
+ * @returns A request that claims another address, host and person. Undefined if it does not arrive:
+ *   then no visitor can claim them.
+ */
 export async function forgeryOf(way: Way): Promise<ProbeFacts | undefined> {
   const arrival = await arrivalOf(way, {
     "x-forwarded-for": forged.address,
     "x-forwarded-host": forged.host,
     ...Object.fromEntries(identityHeaders.map((name) => [name, forged.user])),
-  });
-  return "facts" in arrival ? arrival.facts : undefined;
+  }).catch(() => undefined);
+  return arrival && "facts" in arrival ? arrival.facts : undefined;
 }
 
 /** Names of people that a visitor claims do not arrive. */
@@ -185,57 +193,63 @@ export function identityCheck(
 }
 
 /** Cookies come and go unchanged. */
-export async function cookieCheck(
-  way: Way,
-  { fix, proxy }: Reporter,
-): Promise<CheckView | undefined> {
-  if (way.isChannelOnly) return undefined;
-  const own = createCheck("public-cookies", "Cookies keep their flags");
-  const first = await askProbe(way, { action: "cookie" });
-  const { cookie = "" } = jsonOf<ProbeFacts & { cookie: string }>(first);
-  const got = first.headers["set-cookie"]?.find((line) => line.includes("doorward_probe"));
-  if (got === undefined)
-    return own.failed(`${nameOf(proxy)} removes Set-Cookie, so sign-ins fail.`, fix("cookies"));
-  const parts = (line: string): string => line.toLowerCase().split(/; */).toSorted().join("; ");
-  if (parts(got) !== parts(cookie))
-    return own.failed(`${nameOf(proxy)} changes "${cookie}" to "${got}".`, fix("cookies"));
-  const pair = got.split(";", 1)[0]!;
-  const second = jsonOf<ProbeFacts>(
-    await askProbe(way, { action: "facts", headers: { cookie: pair } }),
-  );
-  if (second.headers?.["cookie"] !== pair)
-    return own.failed(`${nameOf(proxy)} does not forward Cookie.`, fix("cookies"));
-  return own.ok(`Browsers get ${cookie.split("; ").slice(1).join(", ")}.`);
-}
+export const cookieCheck = wayCheck(
+  "public-cookies",
+  "Cookies keep their flags",
+  async (own, way, { fix, proxy }) => {
+    if (way.isChannelOnly) return undefined;
+    const first = await askProbe(way, { action: "cookie" });
+    const { cookie = "" } = jsonOf<ProbeFacts & { cookie: string }>(first);
+    const got = first.headers["set-cookie"]?.find((line) => line.includes("doorward_probe"));
+    if (got === undefined)
+      return own.failed(`${nameOf(proxy)} removes Set-Cookie, so sign-ins fail.`, fix("cookies"));
+    const parts = (line: string): string => line.toLowerCase().split(/; */).toSorted().join("; ");
+    if (parts(got) !== parts(cookie))
+      return own.failed(`${nameOf(proxy)} changes "${cookie}" to "${got}".`, fix("cookies"));
+    const pair = got.split(";", 1)[0]!;
+    const second = jsonOf<ProbeFacts>(
+      await askProbe(way, { action: "facts", headers: { cookie: pair } }),
+    );
+    if (second.headers?.["cookie"] !== pair)
+      return own.failed(`${nameOf(proxy)} does not forward Cookie.`, fix("cookies"));
+    return own.ok(`Browsers get ${cookie.split("; ").slice(1).join(", ")}.`);
+  },
+);
 
 /** A part of a file arrives alone. */
-export async function rangeCheck(way: Way, { fix, proxy }: Reporter): Promise<CheckView> {
-  const own = createCheck("public-range", "Parts of files can be requested");
-  const headers = { range: "bytes=100-199" };
-  const { status, body, headers: got } = await askProbe(way, { action: "range", headers });
-  if (status === 206 && body.length === 100 && got["content-range"] !== undefined)
-    return own.ok("A request with Range returned 206 with 100 bytes.");
-  return own.failed(
-    `${nameOf(proxy)} removes Range or Content-Range (status ${status}, ${body.length} ` +
-      `bytes), so ` +
-      "videos cannot be skipped and downloads not resumed.",
-    fix("range"),
-  );
-}
+export const rangeCheck = wayCheck(
+  "public-range",
+  "Parts of files can be requested",
+  async (own, way, { fix, proxy }) => {
+    const headers = { range: "bytes=100-199" };
+    const { status, body, headers: got } = await askProbe(way, { action: "range", headers });
+    if (status === 206 && body.length === 100 && got["content-range"] !== undefined)
+      return own.ok("A request with Range returned 206 with 100 bytes.");
+    return own.failed(
+      `${nameOf(proxy)} removes Range or Content-Range (status ${status}, ${body.length} ` +
+        `bytes), so ` +
+        "videos cannot be skipped and downloads not resumed.",
+      fix("range"),
+    );
+  },
+);
 
 /** Compressed text arrives as it was sent. */
-export async function compressionCheck(way: Way, { fix, proxy }: Reporter): Promise<CheckView> {
-  const own = createCheck("public-compression", "Compressed pages arrive");
-  const headers = { "accept-encoding": "gzip" };
-  const { body, headers: got } = await askProbe(way, { action: "text", headers });
-  const isCompressed = got["content-encoding"] === "gzip";
-  if (!isCompressed && got["x-doorward-compressed"] === "no")
-    return own.ok(`${nameOf(proxy)} asks for uncompressed pages, which are larger.`);
-  const text = isCompressed ? unzip(body) : body.toString();
-  if (text?.startsWith("line 0 of the sample\n") && text.endsWith("line 2047 of the sample\n"))
-    return own.ok(isCompressed ? "Text arrives compressed." : "Text arrives uncompressed.");
-  return own.failed(`${nameOf(proxy)} changes the bytes of compressed text.`, fix("compression"));
-}
+export const compressionCheck = wayCheck(
+  "public-compression",
+  "Compressed pages arrive",
+  async (own, way, { fix, proxy }) => {
+    const headers = { "accept-encoding": "gzip" };
+    const { body, headers: got } = await askProbe(way, { action: "text", headers });
+    const isCompressed = got["content-encoding"] === "gzip";
+    if (!isCompressed && got["x-doorward-compressed"] === "no")
+      return own.ok(`${nameOf(proxy)} asks for uncompressed pages, which are larger.`);
+    const text = isCompressed ? unzip(body) : body.toString();
+    if (text?.startsWith("line 0 of the sample\n") && text.endsWith("line 2047 of the sample\n"))
+      return own.ok(isCompressed ? "Text arrives compressed." : "Text arrives uncompressed.");
+    return own.failed(`${nameOf(proxy)} changes the bytes of compressed text.`, fix("compression"));
+  },
+);
 
 function unzip(body: Buffer): string | undefined {
   try {

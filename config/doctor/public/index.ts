@@ -1,10 +1,10 @@
 /* Checks the way from outside to a running launcher, over its public URL. The launcher answers at
  * its probe, and proves that it is the one that the owner asked. */
 import type { CheckView, ProbeGrant } from "../../../plugins/dashboard/index.ts";
-import { describeErrno } from "../../../lib/files/index.ts";
+import { describeFailure } from "../../../lib/files/index.ts";
 import { createCheck } from "../survey.ts";
 import { bodyCheck } from "./body.ts";
-import { certificateCheck, nameCheck, redirectCheck } from "./certificate.ts";
+import { certificateCheck, nameCheck, redirectCheck, tokenCheck } from "./certificate.ts";
 import {
   arrivalOf,
   clientAddressCheck,
@@ -18,7 +18,7 @@ import {
   schemeCheck,
   type Arrival,
 } from "./headers.ts";
-import { createReporter, nameOf, recogniseProxy, type Reporter } from "./reporter.ts";
+import { createReporter, nameOf, recogniseProxy, wayCheck, type Reporter } from "./reporter.ts";
 import { http2Check, socketSilenceCheck, webSocketCheck } from "./socket.ts";
 import { streamCheck, streamSilenceCheck } from "./stream.ts";
 import { askProbe, jsonOf, type Answer, type Way } from "./way.ts";
@@ -97,8 +97,11 @@ async function checkWay(way: Way, request: PublicCheckRequest): Promise<CheckVie
   say("Name and certificate…");
   const named = await nameCheck(way);
   if (named?.result === "failed") return [named];
-  const first = await arrivalOf(way).catch((error: NodeJS.ErrnoException) => error);
+  const asked = async (): Promise<CheckView | Arrival | Answer> =>
+    (await tokenCheck(way, request.now)) ?? arrivalOf(way);
+  const first = await asked().catch((error: NodeJS.ErrnoException) => error);
   if (first instanceof Error) return present([named, unreachable(way, first)]);
+  if ("result" in first) return present([named, first]);
   const isArrived = "facts" in first;
   const facts = isArrived ? first.facts : {};
   const isDirect = isArrived && !first.isProxied;
@@ -127,9 +130,8 @@ const upstreamOf = ({ facts }: Arrival): { upstream?: string } =>
 
 function unreachable({ url }: Way, error: NodeJS.ErrnoException): CheckView {
   const own = createCheck("public-launcher", "This launcher answers");
-  const reason = error.code === undefined ? error.message : describeErrno(error);
   return own.failed(
-    `${url.host} does not answer: ${reason}.`,
+    `${url.host} does not answer: ${describeFailure(error)}.`,
     "start the proxy, and open its port in firewall and router. Some routers do not " +
       "lead from inside to " +
       "their own public address: then run the check on a machine outside, or let the " +
@@ -231,15 +233,18 @@ async function arrivedChecks(
 }
 
 /** The paths of the channel lead to this launcher, too. */
-async function channelCheck(way: Way, { fix }: Reporter): Promise<CheckView> {
-  const own = createCheck("public-channel", "The channel is served");
-  const answer = await askProbe(way, { action: "facts", isOfChannel: true });
-  if (answer.isProven) return own.ok(`${way.path}/pico leads to this launcher.`);
-  return own.failed(
-    `${way.path}/pico does not lead to this launcher (status ${answer.status}).`,
-    fix("channel"),
-  );
-}
+const channelCheck = wayCheck(
+  "public-channel",
+  "The channel is served",
+  async (own, way, { fix }) => {
+    const answer = await askProbe(way, { action: "facts", isOfChannel: true });
+    if (answer.isProven) return own.ok(`${way.path}/pico leads to this launcher.`);
+    return own.failed(
+      `${way.path}/pico does not lead to this launcher (status ${answer.status}).`,
+      fix("channel"),
+    );
+  },
+);
 
 interface Opened {
   readonly webSocket: CheckView;

@@ -1,7 +1,9 @@
 // Recognises the proxy, and finds the line that fixes a fault.
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { ProbeFacts } from "../../../plugins/dashboard/index.ts";
+import { describeFailure } from "../../../lib/files/index.ts";
+import type { CheckView, ProbeFacts } from "../../../plugins/dashboard/index.ts";
+import { createCheck } from "../survey.ts";
 import { fixFor, proxyNames, type Fault, type FixValues, type ProxyKind } from "./fixes.ts";
 import type { Answer, Way } from "./way.ts";
 
@@ -29,6 +31,28 @@ export function createReporter(
 /** The name of the proxy for sentences. */
 export const nameOf = (proxy: ProxyKind | undefined): string =>
   proxy === undefined ? "the proxy" : proxyNames[proxy];
+
+type Own = ReturnType<typeof createCheck>;
+
+/** Creates a check that uses the public URL. A connection that fails becomes its finding. */
+export const wayCheck =
+  <More extends readonly unknown[], Found extends CheckView | undefined>(
+    id: string,
+    title: string,
+    run: (own: Own, way: Way, reporter: Reporter, ...more: More) => Promise<Found>,
+  ) =>
+  async (way: Way, reporter: Reporter, ...more: More): Promise<Found | CheckView> => {
+    const own = createCheck(id, title);
+    try {
+      return await run(own, way, reporter, ...more);
+    } catch (error) {
+      if (way.signal?.aborted) throw error;
+      return own.failed(
+        `The connection to ${way.url.host} failed: ${describeFailure(error as Error)}.`,
+        `run the check again; if it fails again, look up the log of ${nameOf(reporter.proxy)}`,
+      );
+    }
+  };
 
 const probeTimeoutMs = 3_000;
 const maxPageBytes = 4_096;

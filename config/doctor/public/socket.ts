@@ -1,11 +1,15 @@
 // Checks WebSockets through the proxy: the handshake, an echo, and a silence.
-import { connect, constants } from "node:http2";
+import { once } from "node:events";
+import {
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+} from "node:http2";
 import type { IncomingMessage } from "node:http";
 import { WebSocket } from "ws";
-import type { CheckView } from "../../../plugins/dashboard/index.ts";
-import { createCheck } from "../survey.ts";
-import { nameOf, type Reporter } from "./reporter.ts";
-import { probeUrl, signProbe, timeoutError, type Way } from "./way.ts";
+import { nameOf, wayCheck } from "./reporter.ts";
+import { probeUrl, signProbe, timeoutError, tlsOf, type Way } from "./way.ts";
 
 const handshakeTimeoutMs = 10_000;
 const echoTimeoutMs = 5_000;
@@ -21,7 +25,7 @@ function openSocket(way: Way): Promise<Opened> {
   const socket = new WebSocket(url, {
     headers,
     handshakeTimeout: handshakeTimeoutMs,
-    rejectUnauthorized: false,
+    ...tlsOf(way),
     perMessageDeflate: false,
   });
   return new Promise((resolve) => {
@@ -58,51 +62,53 @@ function nextText(socket: WebSocket, withinMs: number): Promise<string | undefin
 }
 
 /** A WebSocket opens, and a message comes back. */
-export async function webSocketCheck(way: Way, { fix, proxy }: Reporter): Promise<CheckView> {
-  const own = createCheck("public-websocket", "WebSockets pass");
-  const opened = await openSocket(way);
-  if ("problem" in opened)
+export const webSocketCheck = wayCheck(
+  "public-websocket",
+  "WebSockets pass",
+  async (own, way, { fix, proxy }) => {
+    const opened = await openSocket(way);
+    if ("problem" in opened)
+      return own.failed(
+        `A WebSocket did not open: ${opened.problem}. ${nameOf(proxy)} drops the header ` +
+          `Upgrade, or does ` +
+          "not serve this path.",
+        fix("websocket"),
+      );
+    const { socket } = opened;
+    const startedAt = performance.now();
+    socket.send("echo");
+    const text = await nextText(socket, echoTimeoutMs);
+    const ms = Math.round(performance.now() - startedAt);
+    socket.terminate();
+    if (text === "echo") return own.ok(`A message came back in ${ms} ms.`);
     return own.failed(
-      `A WebSocket did not open: ${opened.problem}. ${nameOf(proxy)} drops the header ` +
-        `Upgrade, or does ` +
-        "not serve this path.",
+      `A WebSocket opened, but no message came back within ${echoTimeoutMs / 1_000} s.`,
       fix("websocket"),
     );
-  const { socket } = opened;
-  const startedAt = performance.now();
-  socket.send("echo");
-  const text = await nextText(socket, echoTimeoutMs);
-  const ms = Math.round(performance.now() - startedAt);
-  socket.terminate();
-  if (text === "echo") return own.ok(`A message came back in ${ms} ms.`);
-  return own.failed(
-    `A WebSocket opened, but no message came back within ${echoTimeoutMs / 1_000} s.`,
-    fix("websocket"),
-  );
-}
+  },
+);
 
 /** A WebSocket without messages stays open. */
-export async function socketSilenceCheck(
-  way: Way,
-  { fix, proxy }: Reporter,
-  seconds: number,
-): Promise<CheckView> {
-  const own = createCheck("public-websocket-silence", "A silent WebSocket stays open");
-  const opened = await openSocket(way);
-  if ("problem" in opened)
-    return own.failed(`A WebSocket did not open: ${opened.problem}.`, fix("websocket"));
-  const { socket } = opened;
-  const startedAt = performance.now();
-  socket.send(`silence:${seconds}`);
-  const text = await nextText(socket, seconds * 1_000 + lateMs);
-  const passed = Math.round((performance.now() - startedAt) / 1_000);
-  socket.terminate();
-  if (text === "done") return own.ok(`It was silent for ${seconds} s.`);
-  return own.failed(
-    `${nameOf(proxy)} closed it after ${passed} s without a message.`,
-    fix("websocketSilence"),
-  );
-}
+export const socketSilenceCheck = wayCheck(
+  "public-websocket-silence",
+  "A silent WebSocket stays open",
+  async (own, way, { fix, proxy }, seconds: number) => {
+    const opened = await openSocket(way);
+    if ("problem" in opened)
+      return own.failed(`A WebSocket did not open: ${opened.problem}.`, fix("websocket"));
+    const { socket } = opened;
+    const startedAt = performance.now();
+    socket.send(`silence:${seconds}`);
+    const text = await nextText(socket, seconds * 1_000 + lateMs);
+    const passed = Math.round((performance.now() - startedAt) / 1_000);
+    socket.terminate();
+    if (text === "done") return own.ok(`It was silent for ${seconds} s.`);
+    return own.failed(
+      `${nameOf(proxy)} closed it after ${passed} s without a message.`,
+      fix("websocketSilence"),
+    );
+  },
+);
 
 interface Http2Result {
   readonly isOffered: boolean;
@@ -114,67 +120,72 @@ interface Http2Result {
 }
 
 /** HTTP/2, if the proxy offers it, and WebSockets over it, which browsers then use. */
-export async function http2Check(
-  way: Way,
-  { fix, proxy }: Reporter,
-): Promise<CheckView | undefined> {
-  if (way.url.protocol !== "https:") return undefined;
-  const own = createCheck("public-http2", "HTTP/2 works, if it is on");
-  const { isOffered, status, isProven, webSocket } = await tryHttp2(way);
-  if (!isOffered) return own.ok("It is off; clients use HTTP/1.1.");
-  if (!isProven)
+export const http2Check = wayCheck(
+  "public-http2",
+  "HTTP/2 works, if it is on",
+  async (own, way, { fix, proxy }) => {
+    if (way.url.protocol !== "https:") return undefined;
+    const { isOffered, status, isProven, webSocket } = await tryHttp2(way);
+    if (!isOffered) return own.ok("It is off; clients use HTTP/1.1.");
+    if (!isProven)
+      return own.failed(
+        `A request over HTTP/2 did not arrive (${status ?? "no response"}).`,
+        fix("http2"),
+      );
+    if (webSocket === undefined) return own.ok("Requests arrive; WebSockets use HTTP/1.1.");
+    if (webSocket === 200) return own.ok("Requests and WebSockets arrive.");
     return own.failed(
-      `A request over HTTP/2 did not arrive (${status ?? "no response"}).`,
+      `${nameOf(proxy)} offers WebSockets over HTTP/2 (RFC 8441), which browsers then ` +
+        `use, and answers ` +
+        `them with ${webSocket}.`,
       fix("http2"),
     );
-  if (webSocket === undefined) return own.ok("Requests arrive; WebSockets use HTTP/1.1.");
-  if (webSocket === 200) return own.ok("Requests and WebSockets arrive.");
-  return own.failed(
-    `${nameOf(proxy)} offers WebSockets over HTTP/2 (RFC 8441), which browsers then ` +
-      `use, and answers ` +
-      `them with ${webSocket}.`,
-    fix("http2"),
-  );
-}
+  },
+);
+
+type Session = ReturnType<typeof connect>;
 
 function tryHttp2(way: Way): Promise<Http2Result> {
   const { url } = way;
   return new Promise((resolve) => {
-    const session = connect(url.origin, { rejectUnauthorized: false });
+    const session = connect(url.origin, tlsOf(way));
     let result: Http2Result = { isOffered: false };
     const finish = (): void => {
       clearTimeout(timer);
       resolve(result);
+      session.unref(); // after GOAWAY, Node waits until the server closes the connection
       session.destroy();
     };
     const timer = setTimeout(finish, handshakeTimeoutMs);
     session.on("error", finish);
-    session.once("remoteSettings", (settings) => {
+    session.once("remoteSettings", ({ enableConnectProtocol = false }) => {
       result = { isOffered: true };
-      const signed = signProbe(way, "facts");
-      const target = probeUrl(way, { action: "facts" });
-      const stream = session.request({
-        ...signed.headers,
-        ":path": target.pathname + target.search,
-      });
-      stream.on("error", finish);
-      stream.once("response", (headers) => {
-        const isProven = signed.isProven(headers);
-        result = { ...result, status: headers[":status"], isProven };
-        stream.close();
-        if (!isProven || settings.enableConnectProtocol !== true) return finish();
-        void connectOver(session, way).then((webSocket) => {
-          result = { ...result, webSocket };
-          finish();
-        });
-      });
-      stream.end();
+      void requestOver(session, way)
+        .then(async (answer) => {
+          result = { ...result, ...answer };
+          if (answer.isProven && enableConnectProtocol)
+            result = { ...result, webSocket: await connectOver(session, way) };
+        })
+        .then(finish, finish);
     });
   });
 }
 
+/** Rejects if the session ends before the response. */
+async function requestOver(session: Session, way: Way) {
+  const signed = signProbe(way, "facts");
+  const target = probeUrl(way, { action: "facts" });
+  const stream = session.request({ ...signed.headers, ":path": target.pathname + target.search });
+  const response = once(stream, "response");
+  stream.on("error", () => undefined); // after the response
+  stream.end();
+  const [headers] = (await response) as [IncomingHttpHeaders & IncomingHttpStatusHeader];
+  stream.close();
+  return { status: headers[":status"], isProven: signed.isProven(headers) };
+}
+
 /** Opens a WebSocket as browsers do over HTTP/2. @returns Its status, or why there is none. */
-function connectOver(session: ReturnType<typeof connect>, way: Way): Promise<number | string> {
+async function connectOver(session: Session, way: Way): Promise<number | string> {
   const target = probeUrl(way, { action: "socket", isOfChannel: true });
   const stream = session.request(
     {

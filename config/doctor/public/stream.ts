@@ -4,8 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, constants } from "node:zlib";
 import type { CheckView } from "../../../plugins/dashboard/index.ts";
-import { createCheck } from "../survey.ts";
-import { nameOf, type Reporter } from "./reporter.ts";
+import { nameOf, wayCheck } from "./reporter.ts";
 import { askProbe, openProbe, responseOf, timeoutError, type Way } from "./way.ts";
 
 const eventTimeoutMs = 3_000;
@@ -43,7 +42,7 @@ class ProbeStream {
       const events = this.text.split("\n\n");
       this.text = events.pop() ?? "";
       for (const event of events) this.arrived.push(parseEvent(event));
-      this.wake();
+      if (this.arrived.length > 0) this.wake(); // not for the first half of an event
     });
   }
 
@@ -112,28 +111,31 @@ async function openStream(way: Way, silenceS: number): Promise<ProbeStream | "la
 }
 
 /** Each event arrives before the next one is asked for. */
-export async function streamCheck(way: Way, { fix, proxy }: Reporter): Promise<CheckView> {
-  const own = createCheck("public-stream", "Events arrive when they are written");
-  const opened = await openStream(way, 0);
-  if (opened === "foreign")
-    return own.failed("A request for events was not answered by the launcher.", fix("channel"));
-  const isCompressed = opened !== "late" && opened.encoding !== "";
-  const late = (): CheckView =>
-    own.failed(
-      `${nameOf(proxy)} holds events back${isCompressed ? " to compress them" : ""}: ` +
-        `none arrived within ` +
-        `${eventTimeoutMs / 1_000} s. Answers appear at their end only.`,
-      fix(isCompressed ? "compressedStream" : "stream"),
-    );
-  if (opened === "late") return late();
-  try {
-    const slowestMs = await slowestEvent(way, opened);
-    if (slowestMs === undefined) return late();
-    return own.ok(`Each event arrived within ${Math.ceil(slowestMs)} ms after it was asked for.`);
-  } finally {
-    opened.close();
-  }
-}
+export const streamCheck = wayCheck(
+  "public-stream",
+  "Events arrive when they are written",
+  async (own, way, { fix, proxy }) => {
+    const opened = await openStream(way, 0);
+    if (opened === "foreign")
+      return own.failed("A request for events was not answered by the launcher.", fix("channel"));
+    const isCompressed = opened !== "late" && opened.encoding !== "";
+    const late = (): CheckView =>
+      own.failed(
+        `${nameOf(proxy)} holds events back${isCompressed ? " to compress them" : ""}: ` +
+          `none arrived within ` +
+          `${eventTimeoutMs / 1_000} s. Answers appear at their end only.`,
+        fix(isCompressed ? "compressedStream" : "stream"),
+      );
+    if (opened === "late") return late();
+    try {
+      const slowestMs = await slowestEvent(way, opened);
+      if (slowestMs === undefined) return late();
+      return own.ok(`Each event arrived within ${Math.ceil(slowestMs)} ms after it was asked for.`);
+    } finally {
+      opened.close();
+    }
+  },
+);
 
 /** @returns Milliseconds from asking for an event to its arrival; undefined if one is late. */
 async function slowestEvent(way: Way, stream: ProbeStream): Promise<number | undefined> {
@@ -143,9 +145,10 @@ async function slowestEvent(way: Way, stream: ProbeStream): Promise<number | und
   for (let round = 1; round <= rounds; round += 1) {
     const startedAt = performance.now();
     const parameters = { stream: first.name };
-    const asked = askProbe(way, { action: "next", method: "POST", parameters, isOfChannel: true });
-    const event = await stream.next(eventTimeoutMs);
-    await asked;
+    const [event] = await Promise.all([
+      stream.next(eventTimeoutMs),
+      askProbe(way, { action: "next", method: "POST", parameters, isOfChannel: true }),
+    ]);
     if (event?.at !== round) return undefined;
     slowestMs = Math.max(slowestMs, performance.now() - startedAt);
   }
@@ -153,23 +156,22 @@ async function slowestEvent(way: Way, stream: ProbeStream): Promise<number | und
 }
 
 /** A stream without events stays open. */
-export async function streamSilenceCheck(
-  way: Way,
-  { fix, proxy }: Reporter,
-  seconds: number,
-): Promise<CheckView> {
-  const own = createCheck("public-stream-silence", "A silent stream stays open");
-  const opened = await openStream(way, seconds);
-  if (opened === "late" || opened === "foreign")
-    return own.failed("The stream did not open.", fix("stream"));
-  const startedAt = performance.now();
-  const first = await opened.next(eventTimeoutMs);
-  const last = first && (await opened.next(seconds * 1_000 + lateMs));
-  opened.close();
-  if (last && last.name === undefined) return own.ok(`It was silent for ${seconds} s.`);
-  const passed = Math.round((performance.now() - startedAt) / 1_000);
-  return own.failed(
-    `${nameOf(proxy)} closed it after ${passed} s without an event.`,
-    fix("streamSilence"),
-  );
-}
+export const streamSilenceCheck = wayCheck(
+  "public-stream-silence",
+  "A silent stream stays open",
+  async (own, way, { fix, proxy }, seconds: number) => {
+    const opened = await openStream(way, seconds);
+    if (opened === "late" || opened === "foreign")
+      return own.failed("The stream did not open.", fix("stream"));
+    const startedAt = performance.now();
+    const first = await opened.next(eventTimeoutMs);
+    const last = first && (await opened.next(seconds * 1_000 + lateMs));
+    opened.close();
+    if (last && last.name === undefined) return own.ok(`It was silent for ${seconds} s.`);
+    const passed = Math.round((performance.now() - startedAt) / 1_000);
+    return own.failed(
+      `${nameOf(proxy)} closed it after ${passed} s without an event.`,
+      fix("streamSilence"),
+    );
+  },
+);

@@ -2,6 +2,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { request as requestHttp, type ClientRequest, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
+import { rootCertificates } from "node:tls";
 import type { ProbeGrant } from "../../../plugins/dashboard/index.ts";
 
 const probeHeader = "x-doorward-probe";
@@ -72,9 +73,15 @@ export function probeUrl(way: Way, { action, parameters, isOfChannel = false }: 
 }
 
 /**
- * Starts a request. Certificates are not checked here: the check of the certificate has said what
- * is wrong with it, and the proof shows who answers.
+ * Certificates are checked only if a token is sent. Otherwise, the check of the certificate says
+ * what is wrong with it, and the proof shows who answers.
  */
+export const tlsOf = ({ token, ca }: Way) => ({
+  rejectUnauthorized: token !== undefined,
+  ...(ca !== undefined && { ca: [...rootCertificates, ca] }),
+});
+
+/** Starts a request. */
 export function openProbe(way: Way, asked: Asked) {
   const url = probeUrl(way, asked);
   const signed = signProbe(way, asked.action);
@@ -82,7 +89,7 @@ export function openProbe(way: Way, asked: Asked) {
   const request = send(url, {
     method: asked.method ?? "GET",
     agent: false,
-    rejectUnauthorized: false,
+    ...tlsOf(way),
     headers: { ...signed.headers, ...asked.headers },
     ...(way.signal && { signal: way.signal }),
   });

@@ -122,6 +122,12 @@ describe("doorward doctor -public", () => {
       );
     });
 
+    test("finds nothing with a token, which needs a valid certificate", async () => {
+      const token = join(folder, "token");
+      await writeFile(token, "token-of-the-proxy");
+      expect(found(await behind(name, {}, ["-quick", "-token-file", token]))).toEqual([]);
+    });
+
     const broken = brokenProxies.filter(({ proxy }) => proxy === name);
     const step = Math.ceil(broken.length / rounds(broken.length));
     test.each(broken.filter((_, at) => at % step === 0))("finds one that $fault", async (fault) => {
