@@ -334,6 +334,20 @@ describe("Overview page", () => {
     });
   });
 
+  test("follows the status that the application gives", async () => {
+    await openLive("/overview-on", async (page) => {
+      const card = page.getByRole("region", { name: "Application" });
+      const { program: _, ...status } = running;
+      dashboard.site.status = { ...status, application: { state: "starting" } };
+      dashboard.site.emit("state", {});
+      await card.getByText("Starting").waitFor();
+      dashboard.site.status = { ...status, application: { state: "ready", name: "Bridge" } };
+      dashboard.site.emit("application", {});
+      await card.getByText("Bridge").waitFor();
+      await card.getByText("Ready").waitFor();
+    });
+  });
+
   test("shows what happened between the document and its effects", async () => {
     await openLive("/overview-on", async (page) => {
       await page.addInitScript(() => {
