@@ -48,6 +48,12 @@ const markup: readonly (readonly [RegExp, string])[] = [
   [/(?<!\w)_(?=[^\s_])([^_]*[^\s_])_(?!\w)/g, "$1"],
 ];
 
+/** @returns A fence that is longer than every run of backticks in the text. */
+export function fenceOf(text: string): string {
+  const runs = text.match(/`+/g) ?? [];
+  return "`".repeat(runs.reduce((length, run) => Math.max(length, run.length + 1), 3));
+}
+
 /**
  * Removes the usual markup of markdown, for titles. Other text stays, such as `2 * 3` or
  * `snake_case`.

@@ -1,15 +1,14 @@
 // Translates the prompt of an editor into a message, and attachments into content for an editor.
 import type { ContentBlock } from "../../lib/acp-wire/index.ts";
 import type { ChatMessage } from "../../lib/pico-link/index.ts";
+import { fenceOf } from "../../lib/util.ts";
 import type { Media } from "../../plugins/channels/index.ts";
 
 type Attachment = ChatMessage["attachments"][number];
 type TextResource = Extract<ContentBlock, { type: "resource" }>["resource"];
 
-/** A fence that does not occur in the text. */
 function fenced(text: string): string {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([found]) => found.length));
-  const fence = "`".repeat(longest + 1);
+  const fence = fenceOf(text);
   return `${fence}\n${text.replace(/\n$/, "")}\n${fence}`;
 }
 

@@ -11,7 +11,7 @@ import {
   type ToolCallUpdate,
 } from "../../lib/acp-wire/index.ts";
 import { codeOf, type Log } from "../../kernel/index.ts";
-import { defined, isObject } from "../../lib/util.ts";
+import { defined, fenceOf, isObject } from "../../lib/util.ts";
 import type { FormSchema, QuestionInput, QuestionOption } from "../channels/index.ts";
 import { clip, commandOf, oneLine, textOf, titleOf } from "./steps.ts";
 import type { Turn } from "./turn.ts";
@@ -77,13 +77,10 @@ function contentOf(call: ToolCallUpdate): string {
     return item.type === "content" ? [textOf(item.content)] : [];
   });
   const isShown = command === undefined || title.includes(oneLine(command, 256));
-  const fence = "`".repeat(Math.max(3, longestTicks(command ?? "") + 1));
+  const fence = fenceOf(command ?? "");
   const shownCommand = isShown ? [] : [`${fence}sh\n${clip(command, 4_000)}\n${fence}`];
   return clip([title, ...shownCommand, ...parts].join("\n\n"), maxContent);
 }
-
-const longestTicks = (text: string): number =>
-  Math.max(0, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
 
 const cancelled: PermissionResult = { outcome: { outcome: "cancelled" } };
 

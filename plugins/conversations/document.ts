@@ -1,4 +1,5 @@
 // Conversations and turns as text for people: documents in JSON and Markdown, and their parts.
+import { fenceOf } from "../../lib/util.ts";
 import type { Media } from "./messages.ts";
 import type { ConversationHistory, ConversationSummary, Turn } from "./contract.ts";
 
@@ -109,10 +110,8 @@ function mediaLine({ type, url = "", filename }: Media): string {
   return /^https?:[^\s<>]*$/.test(url) ? `\n[${name}](<${url}>)\n` : `\n(${name})\n`;
 }
 
-/** The fence is longer than every run of backticks in the text. */
 function codeBlock(text: string): string {
-  const runs = text.match(/`+/g) ?? [];
-  const fence = "`".repeat(runs.reduce((length, run) => Math.max(length, run.length + 1), 3));
+  const fence = fenceOf(text);
   return `${fence}\n${text}\n${fence}\n`;
 }
 

@@ -3,7 +3,17 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BoundedMap, keyOf, withoutMarkdown } from "../../lib/util.ts";
+import { BoundedMap, fenceOf, keyOf, withoutMarkdown } from "../../lib/util.ts";
+
+describe("fenceOf", () => {
+  test.each([
+    ["no backtick", "x", 3],
+    ["four backticks", "a ```` b", 5],
+    ["a million runs of backticks", "` ".repeat(1_000_000), 3],
+  ])("encloses %s", (_, text, length) => {
+    expect(fenceOf(text)).toBe("`".repeat(length));
+  });
+});
 
 describe("withoutMarkdown", () => {
   test.each([
