@@ -43,6 +43,22 @@ describe("Settings page", () => {
     });
   });
 
+  test("offers the possible values of a setting", async () => {
+    dashboard.site.answer = () => [200, { etag: '"o3"', now: ["answers"], afterRestart: [] }];
+    await dashboard.openLive("/settings", async (page) => {
+      const answers = page.locator("#channels-pico-answers");
+      await expect.poll(() => answers.inputValue()).toBe("all");
+      await expect
+        .poll(() => answers.locator("option").allTextContents())
+        .toEqual(["all", "owner"]);
+      await answers.selectOption("owner");
+      await save(page);
+      await expect
+        .poll(() => dashboard.bodies("/api/channels/pico"))
+        .toEqual([{ answers: "owner" }]);
+    });
+  });
+
   test("shows units and defaults, and reports invalid input in words", async () => {
     await dashboard.keepLive("/settings", async (page) => {
       const size = page.locator("#channels-pico-max_payload");

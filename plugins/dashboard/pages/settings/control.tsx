@@ -1,4 +1,4 @@
-/** Controls of the settings: switch, number with unit, list of tags, text. @module */
+/** Controls of the settings: switch, number with unit, choice, list of tags, text. @module */
 import type { JSX } from "preact";
 import { IconButton } from "../parts/button.tsx";
 import { Switch } from "../parts/field.tsx";
@@ -17,7 +17,7 @@ interface ControlProps {
 
 /** Draws the control for the type of the setting. */
 export function Control(props: ControlProps): JSX.Element {
-  const { type } = props.setting.schema;
+  const { type, enum: values } = props.setting.schema;
   if (type === "boolean")
     return (
       <Switch
@@ -27,6 +27,7 @@ export function Control(props: ControlProps): JSX.Element {
       />
     );
   if (type === "array") return <Tags {...props} />;
+  if (values) return <Choice {...props} values={values} />;
   return <TextInput {...props} />;
 }
 
@@ -61,6 +62,27 @@ function TextInput(props: ControlProps): JSX.Element {
       {hasUnits && <UnitSelect {...props} />}
       {!hasUnits && unit !== "" && <span class="muted small">{unit}</span>}
     </>
+  );
+}
+
+type ChoiceProps = ControlProps & { readonly values: readonly string[] };
+
+function Choice({ values, ...props }: ChoiceProps): JSX.Element {
+  const { text = "" } = props.draft;
+  const options = values.includes(text) ? values : [text, ...values];
+  return (
+    <select
+      {...describe(props)}
+      class="select"
+      value={text}
+      onChange={(event) => props.edit({ text: event.currentTarget.value })}
+    >
+      {options.map((value) => (
+        <option key={value} value={value} selected={value === text}>
+          {value}
+        </option>
+      ))}
+    </select>
   );
 }
 

@@ -22,6 +22,8 @@ export interface FieldSchema {
   readonly pattern?: string;
   readonly format?: string;
   readonly items?: FieldSchema;
+  /** The possible values of a text. */
+  readonly enum?: readonly string[];
 }
 
 /** Content of a field: a value, or the reason why it cannot be saved. */
