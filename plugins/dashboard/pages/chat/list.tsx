@@ -142,12 +142,19 @@ export function List({ store, isReady }: ListProps): JSX.Element {
             {/[*]/.test(words) && " The beginning of a word needs three letters: gar*."}
           </Empty>
         )}
-        {words === "" && entries.length === 0 && all.length > 0 && (
-          <Empty icon="list-filter" title="No matching conversations" />
-        )}
+        {words === "" && entries.length === 0 && <NoRows hasOthers={all.length > 0} list={list} />}
       </div>
     </section>
   );
+}
+
+type NoRowsProps = { readonly hasOthers: boolean; readonly list: ListProps["store"]["list"] };
+
+function NoRows({ hasOthers, list }: NoRowsProps): JSX.Element | null {
+  if (hasOthers) return <Empty icon="list-filter" title="No matching conversations" />;
+  // Until it is known, there may be some.
+  if (list.isStored.value === undefined) return null;
+  return <Empty icon="message-square" title="No conversations yet" />;
 }
 
 type GroupsProps = ListProps & { readonly entries: readonly ListEntry[] };
