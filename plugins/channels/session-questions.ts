@@ -106,6 +106,7 @@ export class SessionQuestions {
         if (codeOf(error) === "store_unavailable") return [];
         throw error;
       });
+    for (const { id, at } of stored) this.questions.noteTime(id, at);
     // Read after the store, so that a settlement here in the meantime counts.
     const own = this.questions.list(filter);
     const others = stored.filter(

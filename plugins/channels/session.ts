@@ -130,6 +130,7 @@ export interface Asker {
 
 /** A question that is not settled, or whose application has not been told. */
 export interface QuestionEntry extends OpenQuestion {
+  at: number;
   readonly owner: Session;
   readonly asker: Asker | undefined;
   /** Monotonic milliseconds. */
