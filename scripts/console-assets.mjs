@@ -1,4 +1,4 @@
-// Builds the files of the console: scripts, styles, fonts and icons.
+// Builds the files of the console: scripts, styles and fonts.
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -6,7 +6,6 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import subsetFont from "subset-font";
-import { iconNames } from "./console-icons.mjs";
 
 const require = createRequire(import.meta.url);
 
@@ -64,7 +63,7 @@ const copiedFiles = [
   "worker/sw.js",
 ];
 
-/** Writes the subset fonts, the icons, the logo and the worker to `target`. */
+/** Writes the subset fonts, the logo and the worker to `target`. */
 export async function writeConsoleFiles(root, target) {
   await mkdir(target, { recursive: true });
   await Promise.all([
@@ -74,7 +73,6 @@ export async function writeConsoleFiles(root, target) {
       const options = { targetFormat: "woff2", variationAxes, noLayoutClosure };
       await writeFile(path.join(target, name), await subsetFont(font, text, options));
     }),
-    writeFile(path.join(target, "icons.svg"), await sprite()),
     ...copiedFiles.map((file) =>
       copyFile(
         path.join(root, "plugins", "dashboard", "pages", file),
@@ -83,19 +81,6 @@ export async function writeConsoleFiles(root, target) {
     ),
   ]);
   return true;
-}
-
-async function sprite() {
-  const folder = path.join(path.dirname(require.resolve("lucide-static/package.json")), "icons");
-  const symbols = await Promise.all(
-    iconNames.map(async (name) => {
-      const svg = await readFile(path.join(folder, `${name}.svg`), "utf8");
-      const [, shapes] = /<svg[^>]*>([^]*)<\/svg>/.exec(svg);
-      const content = shapes.replace(/\s*\n\s*/g, "");
-      return `<symbol id="${name}" viewBox="0 0 24 24">${content}</symbol>`;
-    }),
-  );
-  return `<svg xmlns="http://www.w3.org/2000/svg">${symbols.join("")}</svg>\n`;
 }
 
 /**

@@ -1,88 +1,29 @@
-// Names the icons of the console, from the package lucide-static.
+// Takes the shapes of the icons of the console from the package lucide-static. To add an icon, add
+// its name with an empty list to the file, then run `node scripts/console-icons.mjs && npx oxfmt`.
+import { readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
-export const iconNames = [
-  "archive",
-  "arrow-down",
-  "arrow-down-left",
-  "arrow-left",
-  "arrow-up",
-  "arrow-up-right",
-  "bell",
-  "bell-off",
-  "bell-ring",
-  "book-open",
-  "bot",
-  "braces",
-  "brain",
-  "cable",
-  "check",
-  "chevron-down",
-  "chevron-left",
-  "chevron-right",
-  "circle-check",
-  "circle-dot",
-  "circle-x",
-  "clock",
-  "command",
-  "copy",
-  "corner-down-left",
-  "cpu",
-  "download",
-  "ellipsis",
-  "external-link",
-  "eye",
-  "eye-off",
-  "file-text",
-  "gauge",
-  "globe",
-  "image",
-  "info",
-  "key-round",
-  "keyboard",
-  "laptop",
-  "link",
-  "list-filter",
-  "log-out",
-  "menu",
-  "message-square",
-  "messages-square",
-  "monitor",
-  "moon",
-  "panel-left",
-  "panel-right",
-  "paperclip",
-  "pause",
-  "pencil",
-  "pin",
-  "pin-off",
-  "play",
-  "plug",
-  "plus",
-  "power",
-  "qr-code",
-  "refresh-cw",
-  "rotate-ccw",
-  "scroll-text",
-  "search",
-  "send",
-  "server",
-  "settings",
-  "shield-check",
-  "skip-forward",
-  "smartphone",
-  "sparkles",
-  "square",
-  "stethoscope",
-  "sun",
-  "terminal",
-  "text-wrap",
-  "thermometer",
-  "trash-2",
-  "triangle-alert",
-  "undo-2",
-  "unplug",
-  "wifi-off",
-  "wrench",
-  "x",
-  "zap",
+const root = fileURLToPath(new URL("..", import.meta.url));
+const file = path.join(root, "plugins", "dashboard", "pages", "parts", "icons.json");
+
+/** @returns Name -> shapes of the package, in this order. A shape is [element, attributes]. */
+export async function shapesOf(names) {
+  const folder = path.dirname(createRequire(import.meta.url).resolve("lucide-static/package.json"));
+  const entries = names.map(async (name) => {
+    const svg = await readFile(path.join(folder, "icons", `${name}.svg`), "utf8");
+    return [name, [...svg.matchAll(/^ {2}<(\w+)(.*?)\/>/gm)].map(([, ...shape]) => toShape(shape))];
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+const toShape = ([element, text]) => [
+  element,
+  Object.fromEntries([...text.matchAll(/([\w-]+)="([^"]*)"/g)].map(([, ...pair]) => pair)),
 ];
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const names = Object.keys(JSON.parse(await readFile(file, "utf8")));
+  await writeFile(file, JSON.stringify(await shapesOf(names)));
+}

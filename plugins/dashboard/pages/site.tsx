@@ -33,7 +33,7 @@ export const SiteContext = createContext<SiteFacts | undefined>(undefined);
 interface Site extends SiteFacts {
   /** Adds the base path. Every link, form action and request path needs it. */
   url(path: string): string;
-  /** @returns The address of a built file, for example `icons.svg`. */
+  /** @returns The address of a built file, for example `icon.svg`. */
   asset(name: string): string;
 }
 

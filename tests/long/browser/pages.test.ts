@@ -77,6 +77,7 @@ describe.each(Object.keys(pages))("%s", (path) => {
     await openPage(page, path);
     const shifted = await shiftOf(page);
     await unfold(page);
+    await expect.poll(() => page.locator("svg:empty, use").count()).toBe(0);
     const tabs = await page.locator('input[name="snippet"]:visible').all();
     for (const viewport of [phone, zoomed]) {
       await page.setViewportSize(viewport);
@@ -160,7 +161,7 @@ const budgets: readonly (readonly [path: RegExp, bytes: number])[] = [
 ];
 const budgetOf = (path: string): number => budgets.find(([pages]) => pages.test(path))![1];
 
-/** Not part of the first visit: data, icons and the font of code. */
+/** Not part of the first visit: data, the logo and the font of code. */
 const later = /\/api\/|\.svg$|jetbrains-mono/;
 
 /** @returns The addresses of the scripts of a page and of what they import. Parts load later. */

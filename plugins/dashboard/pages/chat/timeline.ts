@@ -29,7 +29,7 @@ type Look = Omit<TimelineEntry, "key" | "from" | "ms">;
 
 function lookOf(kind: AppMessage["kind"], calls: readonly unknown[]): Look {
   if (kind === "text") return { icon: "sparkles", name: "Answer", series: "c" };
-  if (kind === "plan") return { icon: "list", name: "Plan", series: "b" };
+  if (kind === "plan") return { icon: "list-checks", name: "Plan", series: "b" };
   if (kind === "notice") return { icon: "info", name: "Notice", series: "b" };
   if (kind === "thought") return { icon: "brain", name: "Thought", series: "b" };
   const names = calls.map((call) => readToolCall(call).name).join(", ");

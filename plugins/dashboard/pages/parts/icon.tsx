@@ -1,9 +1,17 @@
-/** Draws icons of the sprite and the logo. @module */
-import type { JSX } from "preact";
-import { useSite } from "../site.tsx";
+/** Draws icons and the logo. @module */
+import { h, type JSX } from "preact";
+import icons from "./icons.json" with { type: "json" };
+
+/** The shapes are in the document: some browsers lose symbols of another file at random. */
+const shapesOf = icons as unknown as Readonly<
+  Record<
+    string,
+    readonly (readonly [element: string, attributes: Readonly<Record<string, string>>])[]
+  >
+>;
 
 interface IconProps {
-  /** Name in `scripts/console-icons.mjs`. */
+  /** Name in `icons.json`. */
   readonly name: string;
   readonly small?: boolean | undefined;
   /** Mirrors the icon in right-to-left pages. */
@@ -13,11 +21,10 @@ interface IconProps {
 
 /** Draws an icon that assistive technology ignores; the text next to it has the meaning. */
 export function Icon({ name, small, flip, tone = "" }: IconProps): JSX.Element {
-  const { asset } = useSite();
   const kinds = `icon ${small ? "small" : ""} ${flip ? "flip" : ""} ${tone}`;
   return (
-    <svg class={kinds.replace(/\s+/g, " ").trim()} aria-hidden="true">
-      <use href={`${asset("icons.svg")}#${name}`} />
+    <svg class={kinds.replace(/\s+/g, " ").trim()} viewBox="0 0 24 24" aria-hidden="true">
+      {shapesOf[name]?.map(([element, attributes]) => h(element, attributes))}
     </svg>
   );
 }
