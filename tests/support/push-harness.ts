@@ -2,14 +2,27 @@
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { application, channels, type QuestionResult } from "../../plugins/channels/index.ts";
+import type { Plugin } from "../../kernel/index.ts";
+import {
+  application,
+  channels,
+  type Channels,
+  type ChannelsEvents,
+  type QuestionResult,
+} from "../../plugins/channels/index.ts";
 import { conversations, sqlite } from "../../plugins/conversations/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { push, type PushConfig } from "../../plugins/push/index.ts";
 import { records } from "../../plugins/records/index.ts";
 import { memory } from "../../plugins/token-store/index.ts";
 import { signIn, startDashboard, TOKEN } from "./dashboard-server.ts";
-import { startPushService, type PushService, type Subscription } from "./push-service.ts";
+import {
+  deadline,
+  startPushService,
+  type Arrived,
+  type PushService,
+  type Subscription,
+} from "./push-service.ts";
 
 const channelToken = "another-horse-battery-staple-0123456789-abc";
 
@@ -49,6 +62,34 @@ function createAsker() {
   return { app, outcomes, ready };
 }
 
+/** Real time for one step of a server, after which a test has failed. */
+const patienceMs = 20_000;
+/** Time between two steps of the clock, while a notification has not arrived. */
+const stepMs = 3_000;
+const stepPatienceMs = 1_000;
+const maxSteps = 20;
+
+/** Notes the questions that every plugin before it has heard of, so that their timers run. */
+function questionWatch() {
+  const asked = new Set<string>();
+  const waiting: (() => void)[] = [];
+  const plugin: Plugin<{
+    listens: Pick<ChannelsEvents, "channels:question-asked">;
+    needs: { channels: Channels };
+  }> = {
+    name: "question-watch",
+    api: 1,
+    needs: { channels: true },
+    start({ on }) {
+      on("channels:question-asked", ({ id }) => {
+        asked.add(id);
+        for (const tell of waiting.splice(0)) tell();
+      });
+    },
+  };
+  return { plugin, asked, changed: () => new Promise<void>((next) => void waiting.push(next)) };
+}
+
 /** Starts the kernel. The clock moves only when a test moves it. */
 export async function startPush(options: HarnessOptions = {}) {
   const service = options.service ?? (await startPushService());
@@ -58,6 +99,7 @@ export async function startPush(options: HarnessOptions = {}) {
   await writeFile(join(home, "config.json"), JSON.stringify(config), { mode: 0o600 });
   const file = options.keepsConversations && sqlite({ path: join(home, "conversations.db") });
   const store = options.store ?? file;
+  const watch = questionWatch();
   const server = await startDashboard({
     home,
     form: memory({ launcher: TOKEN, pico: channelToken }),
@@ -68,7 +110,7 @@ export async function startPush(options: HarnessOptions = {}) {
       picoServer(),
       app,
     ],
-    plugins: [push({ ca: service.cert })],
+    plugins: [push({ ca: service.cert }), watch.plugin],
     ...(options.keepSignIns && {
       launcher: { keep_sign_ins: true },
       dashboard: { signInFile: join(home, "state", "sign-ins.json") },
@@ -106,13 +148,22 @@ export async function startPush(options: HarnessOptions = {}) {
       const response = await server.post("/pico/messages", body, headers);
       if (response.status !== 202) throw new Error(await response.text());
     },
-    /** Resolves when this many questions are open. */
+    /** Resolves when this many questions are open, and the timer of their notification runs. */
     async open(count: number): Promise<void> {
-      const { channels: service } = server.kernel.services as unknown as {
-        channels: { questions(): readonly unknown[] };
-      };
-      while (service.questions().length < count)
-        await new Promise<void>((resolve) => void setImmediate(resolve));
+      const { channels: asked } = server.kernel.services as unknown as { channels: Channels };
+      const now = (): number => asked.questions().filter(({ id }) => watch.asked.has(id)).length;
+      const text = (): string => `${count} questions were expected to be open, and ${now()} are.`;
+      const limit = deadline(patienceMs, text);
+      while (now() < count) await Promise.race([watch.changed(), limit.passed]);
+      limit.cancel();
+    },
+    /** Moves the clock until this many notifications have arrived since the start. */
+    async notified(count: number): Promise<Arrived> {
+      for (let step = 1; step < maxSteps; step += 1) {
+        server.clock.increment(stepMs);
+        if (await service.arrives(count, stepPatienceMs)) break;
+      }
+      return service.until(count);
     },
     /** Answers by a button, as the worker does: without a cookie. */
     async press(ticket: string | undefined, option: string) {

@@ -78,6 +78,18 @@ export function vapidClaims(authorization: string): Record<string, unknown> {
 
 type Respond = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
 
+const patienceMs = 20_000;
+
+/** A bound in real time. `passed` rejects with the sentence when it has passed. */
+export function deadline(ms: number, sentence: () => string) {
+  let timer: NodeJS.Timeout | undefined;
+  const passed = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`After ${ms / 1_000} s: ${sentence()}`)), ms);
+  });
+  passed.catch(() => undefined);
+  return { passed, cancel: (): void => clearTimeout(timer) };
+}
+
 /** Starts the service. `respond` can be replaced at any time. */
 export async function startPushService() {
   const { cert, key } = selfSigned();
@@ -104,11 +116,26 @@ export async function startPushService() {
       };
     },
     /** Resolves when this many notifications have arrived since the start. */
-    async until(count: number): Promise<Arrived> {
-      while (arrived.length < count)
-        await new Promise<void>((resolve) => void waiting.push(resolve));
+    async until(count: number, ms = patienceMs): Promise<Arrived> {
+      const limit = deadline(
+        ms,
+        () =>
+          `${count} notifications were expected, and ${arrived.length} have arrived ` +
+          `in ${service.requests} requests.`,
+      );
+      while (arrived.length < count) {
+        const next = new Promise<void>((resolve) => void waiting.push(resolve));
+        await Promise.race([next, limit.passed]);
+      }
+      limit.cancel();
       return arrived[count - 1]!;
     },
+    /** Whether this many arrive within this real time. */
+    arrives: (count: number, ms: number): Promise<boolean> =>
+      service.until(count, ms).then(
+        () => true,
+        () => false,
+      ),
     async [Symbol.asyncDispose](): Promise<void> {
       server.closeAllConnections();
       await new Promise((done) => server.close(done));

@@ -100,8 +100,8 @@ async function askAndReceive(harness: PushHarness, phone: Phone): Promise<Arrive
   const before = harness.service.arrived.length;
   await harness.send("delete");
   await harness.open(1);
-  harness.server.clock.increment(3_000);
-  return harness.service.until(before + 1);
+  // The page may say that it was in sight after the clock was moved.
+  return harness.notified(before + 1);
 }
 
 describe("notifications on a phone", () => {

@@ -104,8 +104,7 @@ describe.skipIf(!hasRedis)("button of a notification", () => {
     await one.turnOn(await one.signIn());
     await one.send("delete");
     await one.open(1);
-    one.server.clock.increment(3_000);
-    const { ticket } = (await service.until(1)).d;
+    const { ticket } = (await one.notified(1)).d;
     expect(await two.press(ticket, "deny")).toEqual({
       http: 200,
       status: "settled",

@@ -43,8 +43,7 @@ describe("notification about a question", () => {
     await harness.turnOn(await harness.signIn());
     await harness.send("delete");
     await harness.open(1);
-    harness.server.clock.increment(3_000);
-    const { notification, d } = await harness.service.until(1);
+    const { notification, d } = await harness.notified(1);
     expect(notification.body).toBe("rm -r build");
     expect(d.actions?.map(({ action }) => action)).toEqual(["allow", "deny"]);
   });
@@ -54,8 +53,7 @@ describe("notification about a question", () => {
     await harness.turnOn(await harness.signIn());
     await harness.send("choose");
     await harness.open(1);
-    harness.server.clock.increment(3_000);
-    expect((await harness.service.until(1)).d).toEqual({});
+    expect((await harness.notified(1)).d).toEqual({});
   });
 
   test("waits while a page is in sight, and is sent afterwards", async () => {
@@ -72,8 +70,7 @@ describe("notification about a question", () => {
     await harness.devices(session);
     expect(service.requests).toBe(0);
     await harness.see(session, false);
-    server.clock.increment(10_000);
-    expect((await service.until(1)).notification.body).toBe("A question is waiting");
+    expect((await harness.notified(1)).notification.body).toBe("A question is waiting");
   });
 
   test("stays away for a question that was answered at the desk", async () => {
@@ -95,8 +92,7 @@ describe("notification about a question", () => {
     await harness.turnOn(session);
     await harness.send("delete");
     await harness.open(1);
-    harness.server.clock.increment(3_000);
-    const first = await harness.service.until(1);
+    const first = await harness.notified(1);
     await answerAtDesk(harness, session);
     const second = await harness.service.until(2);
     expect(second.notification).toMatchObject({ body: "Answered", silent: true });
@@ -115,8 +111,7 @@ describe("notification about a question", () => {
       await harness.open(count);
       harness.server.clock.increment(0);
     }
-    harness.server.clock.increment(3_000);
-    const { notification, d } = await harness.service.until(1);
+    const { notification, d } = await harness.notified(1);
     expect(notification.body).toBe("2 questions are waiting");
     expect(notification.navigate).toBe(`${harness.server.origin}/chat/a`);
     expect(d).toEqual({});

@@ -13,12 +13,11 @@ import { startPushService } from "../../support/push-service.ts";
 import { newHome, startPush, type PushHarness } from "../../support/push-harness.ts";
 
 /** Asks a question, and returns the ticket of each notification about it. */
-async function ask({ send, open, server, service }: PushHarness, devices = 1) {
+async function ask({ send, open, notified, service }: PushHarness, devices = 1) {
   const before = service.arrived.length;
   await send("delete", undefined, `s${before}`);
   await open(1);
-  server.clock.increment(13_000);
-  await service.until(before + devices);
+  await notified(before + devices);
   return service.arrived.slice(before).map(({ d }) => d.ticket);
 }
 
