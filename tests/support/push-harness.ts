@@ -95,7 +95,11 @@ export async function startPush(options: HarnessOptions = {}) {
   const service = options.service ?? (await startPushService());
   const home = options.home ?? (await newHome());
   const { app, outcomes, ready } = createAsker();
-  const config = { push: { hosts: [service.host], ...options.push } };
+  const config = {
+    push: { hosts: [service.host], ...options.push },
+    // A stop waits for no person to answer.
+    channels: { pico: { drain_timeout: 0 } },
+  };
   await writeFile(join(home, "config.json"), JSON.stringify(config), { mode: 0o600 });
   const file = options.keepsConversations && sqlite({ path: join(home, "conversations.db") });
   const store = options.store ?? file;
