@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { isBrief } from "../support/runs.ts";
 import { optional } from "../support/tools.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -12,23 +13,12 @@ const bench = async (...args: string[]): Promise<string> =>
 
 /* Checks that the benchmarks run. People judge the results on a quiet machine. */
 
+/** Between them, these use every part of the benchmarks that the others use. */
+const some = ["start", "logins", "echo", "latency", "turns", "protocols"];
+const others = ["memory", "handshakes", "sessions", "fanout", "streams", "idle", "curves", "nodes"];
+
 test.concurrent("runs every workload with the built-in peers", async () => {
-  const workloads = [
-    "start",
-    "memory",
-    "logins",
-    "handshakes",
-    "echo",
-    "sessions",
-    "fanout",
-    "streams",
-    "idle",
-    "curves",
-    "latency",
-    "nodes",
-    "turns",
-    "protocols",
-  ];
+  const workloads = isBrief ? some : [...some, ...others];
   const report = await bench("--peers", "ws,raw writes,bare sse", ...workloads);
   for (const name of workloads) expect(report).toContain(`\n## ${name}\n`);
   expect(report).toMatch(

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { longestFirst } from "../support/longest-first.ts";
-import { rounds } from "../support/runs.ts";
+import { isBrief, rounds } from "../support/runs.ts";
 
 const longest = [
   "public-check",
@@ -48,7 +48,8 @@ export default defineConfig({
       "tests/lib/files/atomic-write.test.ts",
       "tests/properties/*.test.ts",
     ],
-    testTimeout: 360_000,
+    /** Short, so that .ci/run ends in time even if a test hangs. */
+    testTimeout: isBrief ? 100_000 : 360_000,
     /**
      * Tests of times, descriptors or memory fail if the machine pauses for some seconds. The end of
      * .ci/run lists and counts the tests that needed a second attempt. Each is a defect.

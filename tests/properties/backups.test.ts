@@ -66,14 +66,15 @@ describe("scanBackup", () => {
         await writeFile(path, bytes);
         expect(await filesOf(path)).toBeUndefined();
       }),
-      { numRuns: runs(1_500) },
+      { numRuns: runs(600) },
     ));
 
-  test("rejects each changed byte of a small backup", async () => {
+  test("rejects a changed byte at each place of a small backup", async () => {
     const path = join(folder, "small.tar");
     await writeByHand(path, { header, files: { [`home/${"long ".repeat(30)}`]: "text" } });
     const bytes = await readFile(path);
-    for (let place = 0; place < bytes.length; place += 1) {
+    const step = runs(3) === 3 ? 1 : 7;
+    for (let place = 0; place < bytes.length; place += step) {
       const changed = Buffer.from(bytes);
       changed[place]! ^= 1 << (place % 8);
       await writeFile(path, changed);
