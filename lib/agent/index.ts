@@ -11,8 +11,8 @@
  *
  * @module
  */
-import { serve } from "./serve.ts";
-import type { AgentOptions, Handler } from "./types.ts";
+import { serve, writeMessage, writeStatus } from "./serve.ts";
+import type { AgentOptions, Handler, StatusFields } from "./types.ts";
 
 export { AgentError } from "./types.ts";
 export type { AgentState } from "./state.ts";
@@ -27,6 +27,7 @@ export type {
   PlanEntry,
   QuestionFields,
   Settled,
+  StatusFields,
   Step,
   StepFields,
   Written,
@@ -48,4 +49,25 @@ export type {
 export function agent(handler: Handler, options: AgentOptions = {}): Handler {
   if (process.env["DOORWARD_CAN"] !== undefined) serve(handler, options);
   return handler;
+}
+
+/**
+ * Sends a message that answers none, for example when a timer ends.
+ *
+ * @param channel - @defaultValue `"pico"`
+ * @throws Error if no agent runs in this process.
+ */
+export function send(session: string, text: string, channel = "pico"): void {
+  writeMessage(session, text, channel);
+}
+
+/**
+ * Says how the program is, also before the agent starts. An older Doorward does not learn it.
+ *
+ * @example
+ * import { status } from "doorward/agent";
+ * status({ state: "needs_action", message: "It is not signed in.", fix: "Run bot login." });
+ */
+export function status(fields: StatusFields): void {
+  writeStatus(fields);
 }

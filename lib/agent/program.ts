@@ -68,6 +68,7 @@ function toMessage(line: Line, state: StateFile, signal: AbortSignal): AgentMess
     ...(payload["answer"] !== undefined && { answer: toSettled(payload["answer"] as Fields) }),
     previous: list("previous"),
     tools: list("tools"),
+    toolChoice: payload["tool_choice"] ?? "auto",
     toolResults: list("tool_results"),
     raw: payload,
     state: state.values,
@@ -101,6 +102,8 @@ export class Program {
   private readonly questions = new Map<string, string>();
   private count = 0;
   private isEnding = false;
+  /** The error of those that wait for an answer when Doorward ends the input. */
+  private inputEnd: AgentError | undefined;
 
   constructor(handler: Handler, surroundings: ProgramSurroundings) {
     this.handler = handler;
@@ -131,8 +134,8 @@ export class Program {
 
   /** No answer to a question arrives any more; other work may still end. */
   inputEnded(): void {
-    const ended = new AgentError("not_running", "Doorward has ended");
-    for (const { no } of this.waits.values()) no(ended);
+    this.inputEnd = new AgentError("not_running", "Doorward has ended");
+    for (const { no } of this.waits.values()) no(this.inputEnd);
   }
 
   /** Stops what runs. Doorward ends the answers. */
@@ -177,7 +180,7 @@ export class Program {
       answer.closeSteps("not completed");
       answer.end();
     } catch (error) {
-      if (this.isEnding) return; // Doorward ends the answer itself.
+      if (this.isEnding || error === this.inputEnd) return; // Doorward ends the answer itself.
       if (!signal.aborted) {
         warn(error instanceof Error ? (error.stack ?? error.message) : String(error));
         if (answer) answer.fail(error);
@@ -220,7 +223,10 @@ export class Program {
 
   private expect(id: string, request: string, signal: AbortSignal): Promise<Fields> {
     const abort = untilAborted(signal);
-    const line = new Promise<Fields>((ok, no) => this.waits.set(id, { ok, no }));
+    const line = new Promise<Fields>((ok, no) => {
+      this.waits.set(id, { ok, no });
+      if (this.inputEnd) no(this.inputEnd);
+    });
     this.questions.set(id, request);
     return Promise.race([line, abort.promise]).finally(() => {
       abort.end();

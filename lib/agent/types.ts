@@ -67,6 +67,8 @@ export interface AgentMessage {
   readonly previous: readonly Readonly<Record<string, unknown>>[];
   /** Tools that the client offers to run itself. */
   readonly tools: readonly Readonly<Record<string, unknown>>[];
+  /** The choice of the client: `"auto"`, `"none"`, `"required"` or `{ name }`. */
+  readonly toolChoice: unknown;
   /** Results of tools that the client has run. */
   readonly toolResults: readonly Readonly<Record<string, unknown>>[];
   /** All fields of the line. */
@@ -228,6 +230,27 @@ export interface AgentOptions {
   /** Further abilities of the program: `"tools"` (it follows `message.tools` and `tool_choice`)
    *  and `"continue"`. @defaultValue none */
   readonly can?: readonly string[];
+}
+
+/** The state of the program, for the overview, `doorward doctor` and the chat page: see
+ *  docs/programs.md. */
+export interface StatusFields {
+  /** `ready`, `starting`, `needs_action` or `failed`. */
+  readonly state: string;
+  /** Its name for people. */
+  readonly name?: string;
+  /** A sentence about the state. */
+  readonly message?: string;
+  /** How to repair it. */
+  readonly fix?: string;
+  /** Id of the present mode. */
+  readonly mode?: string;
+  /** All modes. */
+  readonly modes?: readonly Readonly<Record<string, unknown>>[];
+  /** Commands that a person can write as `/name`. */
+  readonly commands?: readonly Readonly<Record<string, unknown>>[];
+  /** Numbers for the overview: `label` and `value`. */
+  readonly counts?: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** A question or a request that Doorward rejected, or the stop of the answer (`code` `stopped`). */

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import os
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -28,6 +30,10 @@ async def reply(message, answer):
         for number in range(int(words.split()[1])):
             yield f"wörd{number}😀שלום "
         yield "end"
+    elif words.startswith("drip"):
+        for number in range(int(words.split()[1])):
+            yield f"{number} Grüße 👩‍👩‍👧 שלום عليكم\\n"
+            await asyncio.sleep(0.002)
     elif words == "ask":
         allowed = await answer.allow("Delete 3 files?", title="rm -r build")
         yield f"{bool(allowed)} {allowed.via}"
@@ -87,6 +93,32 @@ def test_loses_no_piece_of_an_answer_over_cuts(launch: Launch, say: Callable[...
     assert text == "".join(f"wörd{number}😀שלום " for number in range(4000)) + "end"
     assert lost > 0
     proxy.close()
+
+
+# LONG=full: 20 answers of 4,000 pieces over 20 cuts each.
+ANSWERS, PIECES, CUTS = (20, 4_000, 20) if os.environ.get("LONG") == "full" else (2, 400, 2)
+
+
+def _drip(launcher: Launcher, say: Callable[..., Any], seed: int) -> bytes:
+    numbers = random.Random(seed)
+
+    def cut_after() -> int | None:
+        # The bytes of an answer are more than those of all cuts.
+        return numbers.randrange(1_000, 8_000) if proxy.cuts < CUTS else None
+
+    proxy = CuttingProxy(launcher.port, cut_after)
+    text, _ = say(f"http://127.0.0.1:{proxy.port}/pico", f"drip {PIECES}")
+    assert proxy.cuts >= CUTS
+    proxy.close()
+    return bytes(text, "utf-8")
+
+
+def test_joins_the_same_bytes_over_many_cuts(launch: Launch, say: Callable[..., Any]) -> None:
+    pieces = (f"{number} Grüße 👩‍👩‍👧 שלום عليكم\n" for number in range(PIECES))
+    launcher, expected = launch(BOT), "".join(pieces).encode()
+    with concurrent.futures.ThreadPoolExecutor(ANSWERS) as pool:
+        answers = pool.map(lambda seed: _drip(launcher, say, seed), range(ANSWERS))
+        assert [text == expected for text in answers] == [True] * ANSWERS
 
 
 def test_rejects_a_wrong_token(launch: Launch) -> None:

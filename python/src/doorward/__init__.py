@@ -9,7 +9,7 @@ Doorward runs the file: ``doorward run -- python3 bot.py``. Clients of Doorward 
 ``doorward.client``, and ``doorward.testing`` runs a handler without Doorward.
 """
 
-from ._agent import agent, send
+from ._agent import agent, send, status
 from ._answer import Answer, BlockingAnswer, Step
 from ._message import Answered, File, Message, Refused, Settled, Stopped, Turns
 
@@ -28,4 +28,5 @@ __all__ = [
     "Turns",
     "agent",
     "send",
+    "status",
 ]

@@ -18,6 +18,8 @@ F = TypeVar("F", bound=Handler)
 
 _NEEDED = ("stop", "append", "parts")
 _current: Program | None = None
+# The status that was given before the start.
+_status: Mapping[str, Any] | None = None
 
 
 class Lines:
@@ -72,6 +74,8 @@ async def _serve(handler: Handler, can: tuple[str, ...], is_ordered: bool) -> No
         state_folder=os.environ.get("DOORWARD_STATE"),
     )
     _current = program
+    if _status is not None:
+        program.write(_status)
 
     def receive(line: Mapping[str, Any]) -> None:
         loop.call_soon_threadsafe(program.receive, line)
@@ -162,3 +166,25 @@ def send(session: str, text: str, *, channel: str = "pico") -> None:
             "payload": {"content": text},
         }
     )
+
+
+def status(
+    state: str = "ready", message: str | None = None, fix: str | None = None, **fields: Any
+) -> None:
+    """Says how the program is, for the overview, ``doorward doctor`` and the chat page.
+
+    It may be called before the agent starts. An older Doorward does not learn it.
+
+    :param state: ``ready``, ``starting``, ``needs_action`` or ``failed``.
+    :param message: A sentence about the state, and ``fix``: how to repair it.
+    :param fields: ``name``, ``mode``, ``modes``, ``commands`` and ``counts``, as docs/programs.md
+        describes them.
+    """
+    global _status
+    given = {"state": state, "message": message, "fix": fix, **fields}
+    payload = {name: value for name, value in given.items() if value is not None}
+    if "status" not in os.environ.get("DOORWARD_CAN", "").split(","):
+        return
+    _status = {"type": "status", "payload": payload}
+    if _current is not None:
+        _current.write(_status)

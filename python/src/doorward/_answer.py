@@ -318,7 +318,8 @@ class BaseAnswer:
                 return Answered.of(await settled)
             except asyncio.CancelledError:
                 # Doorward itself settles the questions of an answer that is stopped.
-                if not self.message.stopped.is_set() and not self._program.is_ending:
+                is_stopped = self.message.stopped.is_set()
+                if not is_stopped and self._program.may_withdraw(self.message.id):
                     self._line("question.withdraw", message_id=message_id)
                 raise
 

@@ -41,6 +41,8 @@ class _Run:
         self.answer: BaseAnswer = kind(program, message)
         self.waits: set[asyncio.Future[Any]] = set()
         self.has_begun = False
+        # Its answer arrives no more, because Doorward has ended the input.
+        self.is_lost = False
         self.task = program.loop.create_task(self._perform())
 
     def stop(self) -> None:
@@ -62,8 +64,8 @@ class _Run:
             # A value that is not JSON fails the answer, which the author then sees.
             self.message.state.save()
         except (asyncio.CancelledError, Stopped) as error:
-            if program.is_ending:
-                return  # Doorward stops, and ends the answer itself.
+            if program.is_ending or self.is_lost:
+                return  # Doorward ends the answer itself, and its questions are lost.
             if not self.message.stopped.is_set():
                 self._fail(error)
                 return
@@ -159,7 +161,7 @@ class Program:
         self.media_folder, self.state_folder = media_folder, state_folder
         self.lock = threading.RLock()
         self.loop = asyncio.get_running_loop()
-        self.is_ending = False
+        self.is_ending = self._has_input_ended = False
         self._thread = threading.get_ident()
         self._runs: dict[str, _Run] = {}
         self._waits: dict[str, tuple[asyncio.Future[Any], str]] = {}
@@ -189,6 +191,11 @@ class Program:
         except concurrent.futures.CancelledError as error:
             raise Stopped from error
 
+    def may_withdraw(self, request: str) -> bool:
+        """False if Doorward itself settles the questions of the answer."""
+        run = self._runs.get(request)
+        return run is not None and not (run.is_lost or self.is_ending)
+
     @contextlib.contextmanager
     def expect(self, request: str, id: str) -> Iterator[asyncio.Future[Any]]:
         """A future with the payload of the line that answers ``id``."""
@@ -197,7 +204,8 @@ class Program:
         self._waits[id] = (future, request)
         if run is not None:
             run.waits.add(future)
-            if run.message.stopped.is_set():
+            run.is_lost = run.is_lost or self._has_input_ended
+            if run.message.stopped.is_set() or run.is_lost:
                 future.cancel()
         try:
             yield future
@@ -252,7 +260,10 @@ class Program:
 
     def input_ended(self) -> None:
         """No answer to a question arrives any more; other work may still end."""
-        for future, _ in list(self._waits.values()):
+        self._has_input_ended = True
+        for future, request in list(self._waits.values()):
+            if request in self._runs:
+                self._runs[request].is_lost = True
             future.cancel()
 
     async def end(self) -> None:
