@@ -6,7 +6,35 @@ import { createCheck, listOf, type Survey } from "./survey.ts";
 
 /** Checks the listeners, the allowed origins and the reverse proxies. */
 export async function networkChecks(found: Survey) {
-  return [await port(found), publicBind(found), origins(found), proxies(found), upgrade(found)];
+  const checks = [await port(found), publicBind(found), origins(found), proxies(found)];
+  return [...checks, upgrade(found), await proxyHeader(found)];
+}
+
+/** A client that can send the header itself needs only the secret of the proxy. */
+async function proxyHeader({ running }: Survey): Promise<CheckView | undefined> {
+  const { result = "off", paths = [] } = (await running?.proxyHeader?.()) ?? {};
+  if (result === "off") return undefined;
+  const own = createCheck("proxy-header", "The proxy removes the header of its sign-in");
+  if (result === "stripped") return own.ok("A header that a client sends does not arrive.");
+  if (result === "unreachable")
+    return own.warning(
+      "The public URL does not answer, so the header of proxy_sign_in was not checked.",
+      "set gateway.public_url in config.json",
+    );
+  const fix =
+    "let the proxy set or remove the header of proxy_sign_in in every request " +
+    "(docs/security.md#sign-in-by-a-proxy)";
+  const at = paths.join(", ");
+  if (result === "arrived")
+    return own.warning(
+      `A header that a client sends through the public URL arrives here, at ${at}.`,
+      fix,
+    );
+  return own.failed(
+    `Any client can sign in as an owner: the proxy adds its secret to the header of a client, ` +
+      `at ${at}.`,
+    fix,
+  );
 }
 
 async function port({ running, launcher }: Survey): Promise<CheckView> {

@@ -18,9 +18,11 @@ import { createSignInLinks, ownerLink } from "./server/auth/credentials.ts";
 import { isListedHost } from "./server/auth/guard.ts";
 import { explainPage, pageIdentity } from "./server/auth/page-sign-in.ts";
 import { PrivateHost } from "./server/auth/private-host.ts";
+import { ProxySignIn, proxyToken } from "./server/auth/proxy-sign-in.ts";
 import { HostSessions, SignInSessions } from "./server/auth/sessions.ts";
 import { SignInKeeper } from "./server/auth/sign-in-keeper.ts";
 import { dashboardSchema } from "./server/config.ts";
+import { dashboardErrors } from "./server/errors.ts";
 import type {
   AuthContext,
   DashboardContext,
@@ -161,6 +163,7 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
   await tokens.claim("launcher", { generate: true, exposed: http.isPublic() });
   warnOfHiddenToken(scope, options);
   await tokens.claim("metrics", { exposed: http.isPublic() });
+  if (scope.config().proxy_sign_in) await tokens.claim(proxyToken, { exposed: true });
   const { sessions, keeper } = await openSignIns(scope, options);
   const phase = { serving: false, stopping: false };
   const grants = new ProbeGrants(scope.clock, scope.random);
@@ -173,6 +176,7 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
     plugins,
   });
   const { feed } = context.observers;
+  signInByProxy(scope, context);
   scope.onStop(scope.uses.channels?.recordTimes() ?? (() => undefined));
   scope.onConfig(async ({ keep_sign_ins: isOn }, before) => {
     if (isOn === before.keep_sign_ins) return;
@@ -180,6 +184,7 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
     await keeper.turn(isOn);
   });
   scope.on("token-store:rotated", ({ name, version: current }) => {
+    if (name === proxyToken) context.proxySignIn.endAll();
     if (name !== "launcher") return;
     sessions.endBefore(current);
     keeper.rotate();
@@ -232,6 +237,24 @@ function createApi(
   };
 }
 
+/** Lets the header of the proxy sign in, also on the channel. */
+function signInByProxy({ needs, config, onConfig }: DashboardScope, context: DashboardContext) {
+  const { proxySignIn } = context;
+  proxySignIn.assertSecret();
+  if (config().proxy_sign_in) {
+    try {
+      needs.http.registerIdentity("owner", (request) => proxySignIn.identity(request));
+    } catch (cause) {
+      throw dashboardErrors.PROXY_SIGN_IN_TAKEN({ cause });
+    }
+  }
+  onConfig(({ proxy_sign_in: next }, { proxy_sign_in: before }) =>
+    JSON.stringify(next) === JSON.stringify(before)
+      ? undefined
+      : { afterRestart: ["proxy_sign_in"] },
+  );
+}
+
 interface SignIns {
   readonly sessions: SignInSessions;
   readonly keeper: SignInKeeper;
@@ -248,6 +271,13 @@ async function openSignIns(
   const { records, time } = await keeper.open(scope.config().keep_sign_ins);
   sessions.restore(records, scope.needs.tokens.info("launcher").version, time);
   return { sessions, keeper };
+}
+
+/** A change of the setting takes effect after a restart. */
+function createProxySignIn({ needs, log, random, after, config }: DashboardScope): ProxySignIn {
+  const { http, tokenSecrets: secrets } = needs;
+  const { proxy_sign_in: setting } = config();
+  return new ProxySignIn({ http, secrets, log, random, after, setting });
 }
 
 function createContext(
@@ -298,11 +328,13 @@ function createContext(
   };
   const { publicCheck: check } = options;
   const checking = { log, clock, random };
+  const proxySignIn = createProxySignIn(scope);
+  const needed = { http, services, site, proxySignIn };
   const context: DashboardContext = {
     http,
-    publicChecks:
-      check && new PublicCheckRunner({ http, services, site }, grants, { check, ...checking }),
+    publicChecks: check && new PublicCheckRunner(needed, grants, { check, ...checking }),
     hostSessions: new HostSessions(),
+    proxySignIn,
     auth,
     services,
     site,

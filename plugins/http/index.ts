@@ -3,7 +3,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Http2SecureServer } from "node:http2";
 import type { Server as TlsServer } from "node:https";
 import type { Awaitable, Log, Plugin, Scope } from "../../kernel/index.ts";
-import { loopbackNetworks, withoutBrackets } from "./addresses.ts";
+import { loopbackNetworks, withoutBrackets, normaliseAddress } from "./addresses.ts";
 import { launcherSchema, type HttpConfig, type HttpInput } from "./config.ts";
 import { ConnectionLimits, openFilesLimit } from "./connection-limits.ts";
 import { httpErrors } from "./errors.ts";
@@ -232,9 +232,12 @@ export function http(options: HttpOptions = {}): Plugin<HttpShape> {
           checkPath(path);
           router.upgrades.add("upgrade", path, handle, route);
         },
+        intercept: (interceptor) => router.intercept(interceptor),
         rejectUpgrade: writeResponse,
         ...identities,
         peer,
+        isFromTrustedProxy: ({ socket }) =>
+          socket.remoteAddress !== undefined && isTrusted(normaliseAddress(socket.remoteAddress)),
         markAuthenticated: limits.markAuthenticated,
         noteFault: faults.note,
         clientFaults: faults.counts,

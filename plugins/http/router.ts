@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { nextTick } from "node:process";
 import type { Duplex } from "node:stream";
-import type { Clock, Log } from "../../kernel/index.ts";
+import type { Clock, Log, Release } from "../../kernel/index.ts";
 import { runningTimerOf } from "../../lib/running-time.ts";
 import { httpErrors } from "./errors.ts";
 import type { ClientFault } from "./log-limiter.ts";
@@ -83,6 +83,7 @@ export class Router {
   readonly upgrades: RouteTable<UpgradeHandler>;
   readonly hostName: string | undefined;
   private readonly options: RouterOptions;
+  private readonly interceptors = new Set<Interceptor>();
   /** Requests of other listeners than that of the dashboard. */
   private readonly listeners = new WeakMap<IncomingMessage, Listener>();
 
@@ -133,13 +134,24 @@ export class Router {
     if (fault) {
       this.noteMalformed(request, fault);
       sendError(request, response, fault);
-    } else {
+    } else if (!this.isIntercepted(request, response)) {
       this.limitBody(request, response, route.options.bodySeconds ?? defaultBodyTimeoutS);
       const wait = this.options.arrive?.(request);
       if (wait) void wait.then(() => this.runRequest(route, request, response));
       else this.runRequest(route, request, response);
     }
     return true;
+  }
+
+  /** Lets a function see each routed request before its handler. */
+  intercept(interceptor: Interceptor): Release {
+    this.interceptors.add(interceptor);
+    return () => void this.interceptors.delete(interceptor);
+  }
+
+  private isIntercepted(request: IncomingMessage, response: ServerResponse): boolean {
+    for (const intercept of this.interceptors) if (intercept(request, response)) return true;
+    return false;
   }
 
   /** @returns `false`, without any effect on the socket, if no route matches. */
@@ -282,6 +294,7 @@ async function waitGuardingSocket(socket: Duplex, wait: Promise<void>): Promise<
 }
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
+type Interceptor = (request: IncomingMessage, response: ServerResponse) => boolean;
 type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 interface Route<H> {

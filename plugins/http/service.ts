@@ -146,6 +146,14 @@ export interface Http {
     handle: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,
     options?: RouteOptions,
   ): void;
+  /**
+   * Lets a function see each request before its handler, for checks that send requests to their own
+   * server. Upgrades are left out.
+   *
+   * @param intercept - Returns true if it has answered the request. Must not throw.
+   * @returns A function that removes it.
+   */
+  intercept(intercept: (request: IncomingMessage, response: ServerResponse) => boolean): Release;
   /** Writes an HTTP response with the security headers to an upgrade socket and closes it. */
   rejectUpgrade(
     socket: Duplex,
@@ -178,6 +186,9 @@ export interface Http {
   identityProblem(request: IncomingMessage): string | undefined;
   /** @returns The network endpoint of a request. */
   peer(request: IncomingMessage): Peer;
+  /** @returns Whether the connection of a request comes from an address in `trusted_proxies`,
+   *  whatever the forwarded headers say. */
+  isFromTrustedProxy(request: IncomingMessage): boolean;
   /** Exempts the connection of a request with a valid token or sign-in from the limits on
    *  unauthenticated connections. */
   markAuthenticated(request: IncomingMessage): void;

@@ -85,6 +85,7 @@ const waits = [
 
 /** Whether a peer is there, or closes in time. Clients connect again, and nothing is lost. */
 const connections = [
+  "plugins/dashboard/server/auth/proxy-probe.ts", // the check of the doctor
   "plugins/dashboard/server/probe/grants.ts",
   "plugins/dashboard/server/probe/routes.ts",
   "plugins/dashboard/server/probe/socket.ts",

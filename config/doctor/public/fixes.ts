@@ -110,6 +110,19 @@ const lines = {
       "http-request del-header Remote-User (and X-Forwarded-User, X-Forwarded-Email, " +
       "X-Auth-Request-User)",
   },
+  proxyHeader: {
+    nginx: () =>
+      "proxy_set_header Remote-User $user; in locations with auth_request, and in all others " +
+      'proxy_set_header Remote-User ""; (the header that proxy_sign_in names)',
+    caddy: () =>
+      "request_header -Remote-User (the header that proxy_sign_in names) before forward_auth, " +
+      "inside route",
+    traefik: () =>
+      "authResponseHeaders of forwardAuth must name the header of proxy_sign_in in each router " +
+      "that adds the secret",
+    haproxy: () =>
+      "http-request del-header Remote-User (the header that proxy_sign_in names) before it is set",
+  },
   cookies: {
     nginx: () =>
       "remove proxy_cookie_flags, proxy_cookie_path, proxy_cookie_domain and " +

@@ -179,10 +179,15 @@ export function identityCheck(
   { isProxied }: Arrival,
   forgery: ProbeFacts | undefined,
   { fix, proxy }: Reporter,
+  { grant }: Pick<Way, "grant">,
 ): CheckView | undefined {
   if (!isProxied || !forgery) return undefined;
   const own = createCheck("public-identity", "Visitors cannot claim a name");
-  const passed = identityHeaders.filter((name) => forgery.headers[name] === forged.user);
+  // The header of `proxy_sign_in` has a check of its own.
+  const ofSignIn = grant.proxySignIn?.header.toLowerCase();
+  const passed = identityHeaders.filter(
+    (name) => name !== ofSignIn && forgery.headers[name] === forged.user,
+  );
   if (passed.length === 0) return own.ok("Headers with names of people do not arrive.");
   return own.warning(
     `${nameOf(proxy)} forwards ${passed.join(", ")} of visitors. Doorward does not read ` +

@@ -18,6 +18,7 @@ import {
   schemeCheck,
   type Arrival,
 } from "./headers.ts";
+import { proxyHeaderCheck } from "./proxy-header.ts";
 import { createReporter, nameOf, recogniseProxy, wayCheck, type Reporter } from "./reporter.ts";
 import { http2Check, socketSilenceCheck, webSocketCheck } from "./socket.ts";
 import { streamCheck, streamSilenceCheck } from "./stream.ts";
@@ -212,7 +213,8 @@ async function arrivedChecks(
     hostCheck(way, arrival, forgery, reporter),
     clientAddressCheck(arrival, forgery, reporter),
     await headersCheck(way, reporter),
-    identityCheck(arrival, forgery, reporter),
+    identityCheck(arrival, forgery, reporter, way),
+    await proxyHeaderCheck(way, reporter),
     await cookieCheck(way, reporter),
     await rangeCheck(way, reporter),
     await compressionCheck(way, reporter),

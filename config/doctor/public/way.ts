@@ -33,6 +33,8 @@ interface Asked {
   readonly method?: string;
   /** Uses the path of the channel. */
   readonly isOfChannel?: boolean;
+  /** Another path, for the action `facts`. */
+  readonly path?: string;
 }
 
 export interface Answer {
@@ -64,10 +66,11 @@ export function signProbe({ grant, token, random }: Way, action: string) {
   return { headers, isProven };
 }
 
-export function probeUrl(way: Way, { action, parameters, isOfChannel = false }: Asked): URL {
+export function probeUrl(way: Way, asked: Asked): URL {
+  const { action, parameters, isOfChannel = false, path } = asked;
   const { dashboard, channel } = way.grant.paths;
   const isChannel = isOfChannel || way.isChannelOnly;
-  const url = new URL(`${way.path}${isChannel ? channel : dashboard}`, way.url);
+  const url = new URL(`${way.path}${path ?? (isChannel ? channel : dashboard)}`, way.url);
   url.search = new URLSearchParams({ do: action, ...parameters }).toString();
   return url;
 }

@@ -14,6 +14,30 @@ const origin = z
   // The form that browsers send: lower case, without the default port.
   .transform((text) => new URL(text).origin);
 
+const headerName = z
+  .string()
+  .max(64)
+  .regex(/^[A-Za-z][A-Za-z0-9-]*$/, "expected the name of a header, such as Remote-User");
+/** A reverse proxy names the person in a header. */
+const proxySignIn = z.strictObject({
+  header: headerName.meta({ description: "Header with the id of the person." }),
+  secret_header: headerName
+    .default("X-Doorward-Proxy")
+    .meta({ description: "Header with the token proxy_sign_in." }),
+  name_header: headerName.optional().meta({ description: "Header with a name for people." }),
+  owners: z
+    .array(z.string().min(1).max(128))
+    .min(1)
+    .max(100)
+    .meta({ description: "Ids of the people who are owners." }),
+  logout_url: z
+    .string()
+    .max(2_048)
+    .regex(/^(?:https?:\/\/|\/)/, "expected an address such as https://auth.example.org/logout")
+    .optional()
+    .meta({ description: "Where a sign-out leads." }),
+});
+
 export const dashboardSchema = z.strictObject({
   allowed_hosts: z.array(hostName).max(100).default([]).meta({
     editable: true,
@@ -39,6 +63,10 @@ export const dashboardSchema = z.strictObject({
     title: "Sign-in lifetime",
     description: "A sign-in ends this long after it began, even if it is in use.",
     unit: "days",
+  }),
+  proxy_sign_in: proxySignIn.optional().meta({
+    title: "Sign-in by a proxy",
+    description: "A reverse proxy in trusted_proxies names the person in a header.",
   }),
   keep_sign_ins: z.boolean().default(false).meta({
     editable: true,

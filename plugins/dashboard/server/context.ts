@@ -14,6 +14,7 @@ import type { CheckView, PluginView, TokenWay } from "../shared/views.ts";
 import type { Assets } from "./assets.ts";
 import type { SignInLinkStore, TokenSigner } from "./auth/contract.ts";
 import type { PrivateHost } from "./auth/private-host.ts";
+import type { ProxySignIn } from "./auth/proxy-sign-in.ts";
 import type { HostSessions, SignInSessions } from "./auth/sessions.ts";
 import type { SignInKeeper } from "./auth/sign-in-keeper.ts";
 import type { DashboardConfig } from "./config.ts";
@@ -87,6 +88,7 @@ export interface ObserverContext {
 export interface DashboardContext {
   readonly http: Http;
   readonly hostSessions: HostSessions;
+  readonly proxySignIn: ProxySignIn;
   readonly auth: AuthContext;
   readonly site: SiteContext;
   readonly services: ServiceContext;

@@ -32,6 +32,7 @@ export async function runDoctor(
     application: services.channels?.applicationStatus(),
     tokens: (await tokensView(auth)).tokens,
     refusals: observers.activity.clientRefusals().map(toRejectedConnection),
+    proxyHeader: () => context.proxySignIn.probe(),
     handshakes: () => testChannel(context, services.tokenSecrets.reveal("pico")),
   });
 }

@@ -19,6 +19,7 @@ export const httpErrors = {
   invalid_token: [401, "This token is wrong."],
   invalid_code: [401, "This setup code is wrong."],
   setup_required: [403, "Setup is not finished. Open /setup and choose the launcher token."],
+  not_an_owner: [403, "This person is not an owner."],
   host_not_allowed: [403, "This host name is not allowed."],
   origin_not_allowed: [403, "This request comes from a page of another site."],
   not_found: [404, "Nothing exists at this address."],
@@ -61,6 +62,11 @@ export const httpErrors = {
 export type HttpErrorCode = keyof typeof httpErrors;
 
 export const dashboardErrors = errorTable({
+  PROXY_SECRET: (min: number) =>
+    `launcher.proxy_sign_in needs the token proxy_sign_in, of at least ${min} characters, which ` +
+    "the proxy sends. Generate one: doorward token rotate proxy_sign_in",
+  PROXY_SIGN_IN_TAKEN:
+    "The host names owners with identify(), so launcher.proxy_sign_in cannot. Remove one of them.",
   dashboard_route_taken: (name: string) =>
     `Two plugins serve /api/x/${name}; change the route name of one of them.`,
 });

@@ -130,6 +130,16 @@ export interface RequestObservations {
   readonly rejection?: (RejectedConnectionView & { readonly code: string }) | undefined;
 }
 
+/** The result of sending the header of the proxy sign-in as a client. */
+export interface ProxyHeaderView {
+  /** `off`: the setting is off. `unreachable`: there is no public URL, or it does not answer.
+   *  `stripped`: it does not arrive. `arrived`: it arrives. `signs-in`: it arrives with the secret
+   *  of the proxy, so any client can sign in. */
+  readonly result: "off" | "unreachable" | "stripped" | "arrived" | "signs-in";
+  /** Paths at which it arrives, or signs in. */
+  readonly paths: readonly string[];
+}
+
 /** State of a running launcher, as input of the doctor checks. */
 export interface DoctorFacts extends RequestObservations {
   /** State of the launcher: `unconfigured`, `setup`, `running` or `rotating`. */
@@ -161,6 +171,8 @@ export interface DoctorFacts extends RequestObservations {
   readonly application?: ApplicationStatus | undefined;
   /** Rejected clients, newest first. */
   readonly refusals: readonly RejectedConnectionView[];
+  /** Sends the header of the proxy sign-in through the public URL, as any client could. */
+  readonly proxyHeader?: () => Promise<ProxyHeaderView>;
   /** Performs a real handshake with each token method. */
   readonly handshakes: () => Promise<readonly TestResult[]>;
 }

@@ -14,7 +14,8 @@ export function signOut(event: SubmitEvent): void {
 }
 
 async function send(form: HTMLFormElement): Promise<void> {
-  const answer = await sendRequest("POST", "/logout");
-  if (!("error" in answer)) forgetStored();
-  await leavePage(() => ("error" in answer ? form.submit() : location.assign(`${base()}/login`)));
+  const answer = await sendRequest<{ next?: string }>("POST", "/logout");
+  if ("error" in answer) return leavePage(() => form.submit());
+  forgetStored();
+  await leavePage(() => location.assign(answer.body.next ?? `${base()}/login`));
 }

@@ -154,14 +154,28 @@ function guard(context: DashboardContext, request: FastifyRequest, reply: Fastif
     throw refuse("unavailable", { retryAfterSeconds: 1 });
 
   if (!authorized || !isApi(request)) {
-    state.session =
-      sessionOf(context, request.headers, peer) ?? context.hostSessions.sessionOf(context, request);
+    const proxied = context.proxySignIn.find(request.raw);
+    // The proxy decides, so that a sign-out there counts here.
+    const own = proxied.kind === "direct" ? sessionOf(context, request.headers, peer) : undefined;
+    state.session = own ?? context.hostSessions.sessionOf(context, request);
+    if (!isOpen(request)) assertProxied(proxied);
   }
   if (state.session) {
     context.auth.sessions.touch(state.session);
     rememberPageOrigin(state.session, request.raw.headers);
     context.http.markAuthenticated(request.raw);
   }
+}
+
+/** @throws not_an_owner, unauthorized if the proxy names no owner. */
+function assertProxied(proxied: ReturnType<DashboardContext["proxySignIn"]["find"]>): void {
+  if (proxied.kind === "stranger")
+    throw refuse("not_an_owner", {
+      message: `"${proxied.id}" is not an owner.`,
+      hint: 'add the id to "owners" of "proxy_sign_in" in launcher-config.json',
+    });
+  if (proxied.kind === "nobody")
+    throw refuse("unauthorized", { message: "The proxy in front of Doorward named no person." });
 }
 
 const pathOf = (request: FastifyRequest): string => request.url.split("?", 1)[0]!;

@@ -30,9 +30,11 @@ function isOwnPage(
 /** @returns The sign-in of the page that opens a WebSocket, or undefined. */
 export function pageIdentity(
   context: DashboardContext,
-  { headers }: IncomingMessage,
+  request: IncomingMessage,
   peer: Peer,
 ): Identity | undefined {
+  const { headers } = request;
+  if (context.proxySignIn.find(request).kind !== "direct") return undefined;
   if (headers.origin === undefined || !hostIsAllowed(context, peer)) return undefined;
   const session = sessionOf(context, headers, peer);
   if (!session || !isOwnPage(context, headers, peer, session)) return undefined;

@@ -42,8 +42,11 @@ export function signOutRoute(app: FastifyInstance, context: DashboardContext): v
       if (session) context.auth.sessions.end(session, "sign-out");
       clearSession(context, request, reply);
       await context.auth.keeper.settled();
-      if (isForm(request)) return sendRedirect(context.site, reply, 303, "/login");
-      return reply.send({ status: "ok" });
+      const next = context.proxySignIn.logoutUrl(request.raw);
+      if (!isForm(request))
+        return reply.send({ status: "ok", ...(next !== undefined && { next }) });
+      if (next !== undefined) return reply.code(303).header("location", next).send();
+      return sendRedirect(context.site, reply, 303, "/login");
     },
   );
   app.route({

@@ -15,6 +15,12 @@ export interface ProbeGrant {
   readonly publicUrl?: string;
   /** `media.max_file_mb`. */
   readonly maxFileMb?: number;
+  /** Headers of `launcher.proxy_sign_in`, and paths at which no client may set them. */
+  readonly proxySignIn?: {
+    readonly header: string;
+    readonly secretHeader: string;
+    readonly paths: readonly string[];
+  };
 }
 
 /** Checks of the public URL. */

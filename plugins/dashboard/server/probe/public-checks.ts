@@ -3,12 +3,13 @@ import type { Clock, Log } from "../../../../kernel/index.ts";
 import type { PublicCheckView } from "../../shared/views.ts";
 import { sectionsOf } from "../api/settings.ts";
 import type { DashboardContext } from "../context.ts";
+import { probedPaths } from "../auth/proxy-probe.ts";
 import type { PublicCheck } from "../service.ts";
 import type { ProbeGrant, PublicChecks } from "./contract.ts";
 import type { ProbeGrants } from "./grants.ts";
 import { probePaths } from "./routes.ts";
 
-type Needs = Pick<DashboardContext, "http" | "services" | "site">;
+type Needs = Pick<DashboardContext, "http" | "services" | "site" | "proxySignIn">;
 
 interface RunnerOptions {
   readonly check: PublicCheck;
@@ -37,7 +38,8 @@ export class PublicCheckRunner implements PublicChecks {
   }
 
   async issue(): Promise<ProbeGrant> {
-    const { http, services, site } = this.needs;
+    const { http, services, site, proxySignIn } = this.needs;
+    const { setting } = proxySignIn;
     const sections = await sectionsOf(services).catch(() => []);
     const media = sections.find(({ section }) => section === "media")?.value;
     const { max_file_mb: maxFileMb } = (media ?? {}) as { max_file_mb?: number };
@@ -48,6 +50,13 @@ export class PublicCheckRunner implements PublicChecks {
       basePath: site.url("/").replace(/\/$/, ""),
       ...(publicUrl !== undefined && { publicUrl }),
       ...(maxFileMb !== undefined && services.media !== undefined && { maxFileMb }),
+      ...(setting && {
+        proxySignIn: {
+          header: setting.header,
+          secretHeader: setting.secret_header,
+          paths: probedPaths,
+        },
+      }),
     };
   }
 

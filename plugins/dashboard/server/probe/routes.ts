@@ -43,8 +43,11 @@ function factsOf({ context, request }: Pick<Answering, "context" | "request">): 
   const peer = http.peer(request);
   const { socket, headers } = request;
   // A proxy may have put a token there, which is not shown.
+  const secret = context.proxySignIn.setting?.secret_header.toLowerCase();
   const text = (name: string, value: string | string[] | undefined): string =>
-    secretHeaders.has(name) ? "present" : String(value ?? "").slice(0, maxHeaderCharacters);
+    secretHeaders.has(name) || name === secret
+      ? "present"
+      : String(value ?? "").slice(0, maxHeaderCharacters);
   const named = Object.entries(headers).filter(([name]) => name !== probeHeader);
   return {
     peer: { address: peer.address, secure: peer.secure, host: peer.host },
@@ -163,6 +166,9 @@ class EventStreams {
   }
 }
 
+const isProbePath = ({ url = "" }: IncomingMessage): boolean =>
+  Object.values(probePaths).some((path) => url.split("?", 1)[0] === path);
+
 /** @returns Milliseconds of a silence that a request asks for; 0 without one. */
 function silenceOf(seconds: unknown): number {
   const wanted = Number(seconds ?? 0);
@@ -200,6 +206,15 @@ export function serveProbe(services: ProbeServices, otherwise: RequestListener):
         response.destroy(),
       );
     };
+  // A check may ask on every path what arrives there.
+  http.intercept((request, response) => {
+    if (request.headers[probeHeader] === undefined || isProbePath(request)) return false;
+    const probe = grants.admit(request);
+    if (probe) response.once("close", probe.release);
+    if (probe?.action !== "facts") return false;
+    void actions["facts"]!({ context, probe, request, response }, streams);
+    return true;
+  });
   http.request(probePaths.dashboard, handle(otherwise), { bodySeconds: bodyTimeoutS });
   http.request(
     probePaths.channel,
