@@ -6,6 +6,7 @@ import { toAnswerEnd, toFailure, type Failure } from "./answer-end.ts";
 import { channelsErrors } from "./errors.ts";
 import { HandedCalls, logUnobserved } from "./handed-calls.ts";
 import { checkId, checkMessage, readEnd } from "./message-schema.ts";
+import { withOpen, withOpenIn } from "./open-files.ts";
 import { toReply, type GrowingReply } from "./outbound.ts";
 import { ReceivedMessage, type MessageCalls } from "./received-message.ts";
 import { SentReplies } from "./sent-replies.ts";
@@ -28,9 +29,11 @@ import type { Recorded } from "./traffic.ts";
 import type { ReportingCallbacks } from "./deduped-delivery.ts";
 import type { Asker, Slot } from "./session.ts";
 
-/** Lists the messages that have not ended, in the same order. */
+/** Lists the messages whose end was not reported, in the same order. */
 export const toRunning = (runs: readonly Run[]): readonly RunningMessage[] =>
-  runs.flatMap(({ isOver, message: { id, at } }) => (isOver ? [] : [{ id, at }]));
+  runs.flatMap(({ isOver, isEnding, message: { id, at } }) =>
+    isOver && !isEnding ? [] : [{ id, at }],
+  );
 
 export class Run implements MessageCalls {
   readonly message: InboundMessage;
@@ -82,6 +85,8 @@ export class Run implements MessageCalls {
   private isCut = false;
   /** True once the handler has settled and all its streams have ended. */
   isOver = false;
+  /** The end waits until the acceptance is stored. */
+  isEnding = false;
 
   /** Identifies this run as the asker of its questions. */
   private readonly asker: Asker;
@@ -111,19 +116,12 @@ export class Run implements MessageCalls {
 
   /** Adds `open` to the stored files of the message. */
   withOpen(media: readonly Media[]): readonly Media[] {
-    const { openFile } = this.options;
-    if (!openFile || media.every(({ id }) => id === undefined)) return media;
-    return media.map((each) =>
-      each.id === undefined ? each : { ...each, open: () => openFile(each.id!) },
-    );
+    return withOpen(this.options.openFile, media);
   }
 
   /** Adds `open` to the files of earlier turns, too. */
   withOpenIn(previous: readonly PreviousTurn[]): readonly PreviousTurn[] {
-    if (!this.options.openFile) return previous;
-    return previous.map((each) =>
-      each.media ? { ...each, media: this.withOpen(each.media) } : each,
-    );
+    return withOpenIn(this.options.openFile, previous);
   }
 
   start(slot: Slot): void {
@@ -560,11 +558,13 @@ export class Run implements MessageCalls {
     const reporting = reported ?? this.outcome.reporting;
     const waiting = cutting ? cutting.then(() => reporting) : reporting;
     if (!waiting) return this.report(end, ms);
+    this.isEnding = true;
     const report = (): void => this.report(end, ms);
     void waiting.then(report, report);
   }
 
   private report(end: AnswerEnd, ms: number): void {
+    this.isEnding = false;
     // A stop of the kernel waits until the clients have the end.
     const isAwaited = this.isStopping && !this.hasReported;
     if (!isAwaited) this.slot!.forget(this);

@@ -55,7 +55,7 @@ export interface Turn {
   readonly complete?: false;
   /** How the answer to a turn of the role `user` ended; `lost`: the process was killed before. Of
    *  another turn: a stop of the kernel cut it. Absent if the answer runs, or its text is complete
-   *  and its end was not stored. A store that several nodes share knows no lost ones. */
+   *  and its end was not stored. */
   readonly outcome?: AnswerEnd["outcome"] | "lost";
   /** The code of that end. */
   readonly code?: string;
@@ -89,6 +89,12 @@ export interface Turn {
   readonly model?: string;
   /** The question that the turn asks, with its settlement. */
   readonly question?: Question;
+  /**
+   * Why nothing has followed an answered `question` that was not denied. `waiting`: no application
+   * has taken the answer of a durable one yet. `ended`: the application ended after the answer and
+   * wrote nothing more, so it may have acted or not. Absent otherwise.
+   */
+  readonly unfinished?: "waiting" | "ended";
   /** Unix milliseconds of the first entry of this turn. */
   readonly at: number;
 }

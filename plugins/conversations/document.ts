@@ -82,9 +82,15 @@ export function turnLabel({
   return `${author}, ${kind === "tool_calls" ? "tool calls" : kind}`;
 }
 
+const unfinishedTexts = {
+  waiting: "the answer waits for the application",
+  ended: "the application ended after this answer and wrote nothing more; check what it did",
+};
+
 /**
- * Says how the answer to a turn of a person ended, as `doorward conversations show` and exported
- * documents do. An error without a sentence of the application has its code.
+ * Says how the answer to a turn of a person ended, or what became of an answered question, as
+ * `doorward conversations show` and exported documents do. An error without a sentence of the
+ * application has its code.
  *
  * @returns Undefined for a complete answer, and for other turns.
  * @example
@@ -96,7 +102,9 @@ export function turnEnd({
   outcome,
   code,
   message,
-}: Pick<Turn, "role" | "outcome" | "code" | "message">): string | undefined {
+  unfinished,
+}: Pick<Turn, "role" | "outcome" | "code" | "message" | "unfinished">): string | undefined {
+  if (unfinished !== undefined) return unfinishedTexts[unfinished];
   if (role === "assistant" || outcome === undefined || outcome === "completed") return undefined;
   const why = message ?? (outcome === "failed" ? code : undefined);
   return why === undefined ? outcome : `${outcome}: ${why}`;

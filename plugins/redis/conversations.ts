@@ -128,7 +128,11 @@ export class RedisConversations implements OpenConversations {
     this.records = new RedisRecords({ link, space, nodes: this.peers, random, keepMs, log });
     this.ownership = new RedisOwnership({ link, space, nodes: this.peers, clock, after, keepMs });
     const malformed = (sk: string): void => this.noteMalformed(sk);
-    this.history = new RedisHistory({ link, space, keepMs, malformed });
+    this.history = new RedisHistory({
+      ...{ link, space, keepMs, malformed },
+      questions: this.questions,
+      workedOn: (address) => this.ownership.workedOn(address),
+    });
     const { me } = this.peers;
     this.head = toHead(space, me, settings);
     const own = { me, appends: 0 };

@@ -1,7 +1,12 @@
 // Lists the conversations in Redis, and reads the turns in the window of each session.
 import { codeOf } from "../../kernel/index.ts";
 import { conversationsErrors } from "../conversations/errors.ts";
-import type { Address, RenameOptions } from "../conversations/contract.ts";
+import type {
+  Address,
+  RenameOptions,
+  RunningMessage,
+  StoredQuestions,
+} from "../conversations/contract.ts";
 import type {
   ConversationHistory,
   ConversationId,
@@ -18,12 +23,16 @@ import type { Reply } from "./driver.ts";
 import type { KeySpace, SessionPlace } from "./keys.ts";
 import type { RedisLink } from "./link.ts";
 import { toStreamEntries, type StreamEntry } from "./replies.ts";
+import { markTurns } from "./turn-marks.ts";
 
 interface RedisHistoryOptions {
   readonly link: RedisLink;
   readonly space: KeySpace;
   /** Unix milliseconds. */
   readonly keepMs: number;
+  /** Lists the messages that a node works on. Undefined if that node does not answer. */
+  readonly workedOn: (address: Address) => Promise<readonly RunningMessage[] | undefined>;
+  readonly questions: Pick<StoredQuestions, "list">;
   /** Called for a session whose data in Redis is malformed. It is left out. */
   readonly malformed: (sk: string) => void;
 }
@@ -145,7 +154,7 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
     id: ConversationId,
     { before, after, limit = 50 }: Parameters<ConversationHistory["read"]>[1] = {},
   ): Promise<Page<Turn>> {
-    await this.get(id);
+    const { channel, session } = await this.get(id);
     const { place } = this.placeOf(id);
     const values = [0];
     const call = { script: "catchUp", keys: place.keys, values, repeats: true } as const;
@@ -155,7 +164,14 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
       return [];
     });
     const [epoch, , entries] = reply as readonly Reply[];
-    const turns = await this.withEnds(place, this.toTurns(place.sk, entries));
+    const malformed = (): void => this.options.malformed(place.sk);
+    const stream = toStreamEntries(entries, malformed);
+    const turns = await markTurns(toTurns(stream), {
+      entries: stream,
+      ends: () => this.ends(place),
+      workedOn: () => this.options.workedOn({ channel, session }),
+      questions: () => this.options.questions.list({ channel, session }),
+    });
     const [below, above] = [seqOf(before), seqOf(after)];
     const isForward = below === undefined && above !== undefined;
     const wanted = turns.filter(({ seq }) => seq < (below ?? Infinity) && seq > (above ?? -1));
@@ -218,22 +234,18 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
     }
   }
 
-  /** Adds how the answers to the turns of persons have ended. */
-  private async withEnds(
-    { sk, keys }: SessionPlace,
-    turns: readonly Turn[],
-  ): Promise<readonly Turn[]> {
+  /** @returns How the answers to the latest messages have ended, by their ids. */
+  private async ends({ sk, keys }: SessionPlace): Promise<ReadonlyMap<string, StoredEnd | null>> {
     const call = { script: "answers", keys, values: [], repeats: true } as const;
     try {
       const rows = (await this.options.link.run(call)) as readonly Reply[];
-      const ends = new Map(
+      return new Map(
         rows.map((row) => JSON.parse(String(row)) as readonly [string, StoredEnd | null]),
       );
-      return turns.map((turn) => ({ ...turn, ...ends.get(turn.requestId ?? "") }));
     } catch (error) {
       if (codeOf(error) !== "internal") throw error;
       this.options.malformed(sk);
-      return turns;
+      return new Map();
     }
   }
 

@@ -118,6 +118,11 @@ export class RedisOwnership implements SessionOwnership {
     }
   }
 
+  /** As `running`, also of a session that this node has. */
+  async workedOn(address: Address): Promise<readonly RunningMessage[] | undefined> {
+    return this.owns(address) ? this.listener?.running(address) : this.running(address);
+  }
+
   async questions(address: Address): Promise<readonly OpenQuestion[] | undefined> {
     if (this.owns(address)) return [];
     try {

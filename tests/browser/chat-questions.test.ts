@@ -231,4 +231,30 @@ describe("The card of a question", () => {
     await expect.poll(() => folded(page).count()).toBe(3);
     await page.close();
   });
+
+  test("says that nothing followed an answer, and sends the message again", async () => {
+    const page = await ask("cut", [
+      "question.ask",
+      { message_id: "c1", kind: "approval", content: "Delete the folder build?" },
+    ]);
+    await page.getByRole("button", { name: "Allow" }).click();
+    await folded(page).waitFor();
+    const later = page.getByText("The application ended after this answer and wrote nothing more.");
+    await chat.end(1);
+    try {
+      await later.waitFor();
+      await page.reload();
+      await later.waitFor();
+      await page.setViewportSize({ width: 390, height: 844 });
+      await expectAccessible(page);
+      await page.screenshot({ path: process.env["CUT_SHOT"] ?? "/dev/null", type: "png" });
+    } finally {
+      await chat.allowStart();
+    }
+    await page.getByRole("button", { name: "Send again", exact: true }).click();
+    // The failed answer is in the earlier version.
+    await later.waitFor({ state: "detached" });
+    await page.getByText("2 / 2").waitFor();
+    await page.close();
+  });
 });

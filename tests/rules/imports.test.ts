@@ -162,7 +162,7 @@ const sharedParts: Readonly<Record<string, ReadonlySet<string>>> = {
 /** Rooms that conversations and Redis share: one store has several forms. */
 const storeParts = new RegExp(
   "^plugins/conversations/(contract|messages|errors|config|document|" +
-    "question|question-frames|turn-frames|find-replies|commit-metrics|log/[\\w-]+)\\.ts$",
+    "question|question-frames|turn-frames|find-replies|unfinished|commit-metrics|log/[\\w-]+)\\.ts$",
 );
 /** The one part of the pages that the server loads: it renders them. */
 const renderer = "plugins/dashboard/pages/render.tsx";
@@ -226,7 +226,7 @@ const layers: Readonly<Record<string, { order: readonly (readonly string[])[]; s
     conversations: {
       order: [["sqlite"], ["log"]],
       shared:
-        /^(errors|config|contract|messages|document|(question|turn)-frames|find-replies|commit-metrics)\.ts$/,
+        /^(errors|config|contract|messages|document|\w+-frames|find-replies|unfinished|commit-metrics)\.ts$/,
     },
     protocols: { order: [["ag-ui", "ai-sdk", "openai"]], shared: /^[^/]+\.ts$/ },
     "dashboard/server": {

@@ -9,11 +9,13 @@ import type {
   Turn,
 } from "../contract.ts";
 import { toLine } from "../../../lib/util.ts";
-import { toOrigin, toPreview, toShortTitle, toTitle, toTurn } from "../turn-frames.ts";
+import { payloadOf, toOrigin, toPreview, toShortTitle, toTitle, toTurn } from "../turn-frames.ts";
+import { answerTurns, hasAnswer, unfinishedOf } from "../unfinished.ts";
 import { readEnd } from "./answers.ts";
 import { resultCode, type Connection, type Row } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { addressOf } from "./live.ts";
+import { QuestionIndex } from "./question-index.ts";
 import { kinds } from "./schema.ts";
 import { complete, type Steps } from "./steps.ts";
 
@@ -34,8 +36,8 @@ const maxChunk = 64;
 /** Turns that are searched for a text: first few, because most conversations end with one. */
 const previewTurns = [2, 8];
 
-/** Turns after a message among which its complete answer is looked for. */
-const answerTurns = 8;
+/** Frames after a settlement among which the next words of its answer are looked for. */
+const laterFrames = 32;
 
 /** Rows with their turns, and titles, that are read in one step: 2 to 6 ms. */
 const rowsPerStep = 20;
@@ -85,6 +87,7 @@ interface Reading {
 
 export class History {
   private readonly connection: Connection;
+  private readonly questions: QuestionIndex;
   /** Makes everything readable that was appended before. */
   private readonly prepare: () => void;
   private readonly isRunning: (address: Address, request: string) => boolean;
@@ -92,6 +95,7 @@ export class History {
   /** @param isRunning - True for a message that the application works on. */
   constructor(connection: Connection, prepare: () => void, isRunning: History["isRunning"]) {
     this.connection = connection;
+    this.questions = new QuestionIndex(connection);
     this.prepare = prepare;
     this.isRunning = isRunning;
   }
@@ -162,6 +166,7 @@ export class History {
     const items = this.turns(conversation, { from, isForward, limit: clamp(limit, 200) });
     if (!isForward) items.reverse();
     this.markLost(row, items);
+    this.markUnfinished(row, items);
     const [first] = items;
     if (first === undefined) return { items };
     const older = this.turns(conversation, { from: first.seq, isForward: false, limit: 1 });
@@ -176,12 +181,37 @@ export class History {
       if (this.isRunning(addressOf(row), request)) continue;
       const reading = { from: seq, isForward: true, limit: answerTurns };
       const next = this.turns(Number(row.id), reading);
-      const isAnswered = next.some(
-        ({ inReplyTo, kind, complete: isWhole }) =>
-          inReplyTo === request && kind === undefined && isWhole !== false,
-      );
-      if (!isAnswered) items[at] = { ...turn, outcome: "lost" };
+      if (!hasAnswer(next, request)) items[at] = { ...turn, outcome: "lost" };
     }
+  }
+
+  /** Adds what became of answered questions. */
+  private markUnfinished(row: Row, items: Turn[]): void {
+    const conversation = Number(row.id);
+    const address = addressOf(row);
+    for (const [at, turn] of items.entries()) {
+      if (turn.question?.state !== "settled") continue;
+      const unfinished = unfinishedOf(turn, {
+        isWaiting: (id) => this.questions.isUndelivered(conversation, id),
+        isRunning: (request) => this.isRunning(address, request),
+        endOf: (request) => readEnd(this.connection, conversation, request),
+        later: () => this.laterFrames(conversation, turn.seq),
+      });
+      if (unfinished) items[at] = { ...turn, unfinished };
+    }
+  }
+
+  /** @param turn - Position of the turn that asks. Its latest frame settles it. */
+  private laterFrames(conversation: number, turn: number) {
+    const settled =
+      "SELECT coalesce(max(seq), ?2) AS seq FROM entry WHERE conversation = ?1 AND turn = ?2";
+    const sql =
+      `SELECT kind, frame FROM entry WHERE conversation = ?1 AND seq > (${settled}) ` +
+      `AND kind BETWEEN 1 AND 3 ORDER BY seq LIMIT ${laterFrames}`;
+    return this.connection.all(sql, conversation, turn).map(({ kind, frame }) => ({
+      isUser: kind === kinds.user,
+      request: payloadOf(frame as Uint8Array).request_id,
+    }));
   }
 
   /** @returns The latest hits first: an order by relevance would read every match. */

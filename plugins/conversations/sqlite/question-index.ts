@@ -55,6 +55,11 @@ export class QuestionIndex {
     this.connection.run(sql, ...boundsOf(conversation));
   }
 
+  /** True if the question is settled, and no application has accepted its answer. */
+  isUndelivered(conversation: number, message: string): boolean {
+    return this.read(keyOf(conversation, message))?.settled !== undefined;
+  }
+
   /** Conversations with an open question or an undelivered answer. */
   conversations(): number[] {
     return [...new Set(this.rows().map(({ conversation }) => conversation))];

@@ -70,6 +70,12 @@ export function shortSettlementText(
     .join(" · ");
 }
 
+/** Why nothing has followed an answer. */
+export const unfinishedTexts = {
+  waiting: "This answer waits for the application.",
+  ended: "The application ended after this answer and wrote nothing more. Check what it did.",
+} as const;
+
 type Option = NonNullable<Question["options"]>[number];
 type Effect = NonNullable<Option["effect"]>;
 

@@ -1,4 +1,5 @@
 /** Questions as pages and commands receive them. @module */
+import type { Turn } from "../../conversations/index.ts";
 import type { OpenQuestion, Question, QuestionSettlement } from "../../channels/index.ts";
 
 export type { QuestionAnswer } from "../../channels/index.ts";
@@ -7,6 +8,8 @@ export type { QuestionAnswer } from "../../channels/index.ts";
 export interface QuestionView extends Omit<OpenQuestion, "question"> {
   /** The question, without the key of a durable one. */
   readonly question: Omit<Question, "durable">;
+  /** If nothing followed the answer: see `Turn`. */
+  readonly unfinished?: Turn["unfinished"];
 }
 
 /** An open question in a list. */

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { AnyPlugin } from "../../../kernel/index.ts";
 import type { Application, Message, QuestionInput } from "../../../plugins/channels/index.ts";
 import { conversations, type Conversations } from "../../../plugins/conversations/index.ts";
+import { programErrors } from "../../../plugins/program/errors.ts";
 import { settle, storeIn } from "../../support/sqlite-conversations.ts";
 import { createFolder } from "../../support/sqlite-store.ts";
 import { startPicoServer, waitFor } from "../../support/pico-server-harness.ts";
@@ -108,6 +109,59 @@ describe("questions in SQLite", () => {
     const used = (list: typeof before) => list.items.map(({ id, usedAt }) => [id, usedAt]);
     expect(used(await second.history.list())).toEqual(used(before));
     await second.stop();
+  });
+
+  test.each([
+    ["was killed", "endless", "ended"],
+    ["has ended as a program does", "ends", "ended"],
+    ["wrote something before it was killed", "writes", undefined],
+    ["has gone on to the end", "completes", undefined],
+  ])("says what followed an allowed question: the application %s", async (_, way, expected) => {
+    const folder = createFolder();
+    const asks: Application = async ({ ask, reply }) => {
+      const { effect } = await ask(approval);
+      if (way === "writes" || effect === "deny") await reply({ content: "on my way" });
+      if (way === "ends") throw programErrors.application_ended("exit 1", true);
+      if (way !== "completes") await new Promise(() => undefined);
+    };
+    const first = await start(folder, asks);
+    const client = await first.connect("/pico?session_id=ann");
+    client.send({ type: "message.send", id: "m1", payload: { content: "clean" } });
+    const [open] = await waitFor(
+      () => first.calls.questions().length > 0 && first.calls.questions(),
+    );
+    await first.calls.answer(to, open!.id, { option: "allow" }, by, "dashboard");
+    await settle(8);
+    const unfinishedIn = async (history: Conversations) =>
+      (await turns(history)).items.find(({ id }) => id === open!.id)!.unfinished;
+    if (way !== "ends") await expect(unfinishedIn(first.history)).resolves.toBeUndefined();
+    const copy = createFolder();
+    cpSync(folder, copy, { recursive: true, filter: (path) => !path.endsWith(".lock") });
+    await first.kernel.stop({ timeoutMs: 1_000 }).catch(() => undefined);
+    const second = await start(copy);
+    await expect(unfinishedIn(second.history)).resolves.toBe(expected);
+    const { found, items } = await turns(second.history);
+    const document: string[] = [];
+    for await (const part of second.history.export(found.id, "markdown")) document.push(part);
+    const sentence = "the application ended after this answer and wrote nothing more";
+    expect(document.join("").includes(sentence)).toBe(expected !== undefined);
+    expect(items[0]!.outcome === "lost").toBe(way === "endless");
+    await second.stop();
+  });
+
+  test("says that the answer to a durable question waits", async () => {
+    let isReady = false;
+    const server = await start(createFolder(), () => {
+      if (!isReady) throw new Error("not now");
+    });
+    const { id } = await server.calls.ask(to, { ...approval, durable: "step-3" });
+    await server.calls.answer(to, id, { option: "allow" }, by, "cli");
+    const unfinished = async () => (await turns(server.history)).items[0]!.unfinished;
+    await expect(unfinished()).resolves.toBe("waiting");
+    isReady = true;
+    server.calls.deliverAnswers();
+    await expect.poll(unfinished).toBeUndefined();
+    await server.stop();
   });
 
   test("delivers an answer that no application has accepted at the next start", async () => {

@@ -1,6 +1,7 @@
 // Tests questions of sessions that several nodes share.
 import { describe, expect, test } from "vitest";
 import type { Application, Message, QuestionInput } from "../../../plugins/channels/index.ts";
+import type { RedisConversations } from "../../../plugins/redis/conversations.ts";
 import { waitFor } from "../../support/pico-server-harness.ts";
 import { openRedisNode } from "../../support/redis-nodes.ts";
 import { hasRedis } from "../../support/redis-server.ts";
@@ -137,6 +138,35 @@ describe.skipIf(!hasRedis)("nodes that share Redis", () => {
     const { items } = await index.list();
     expect(items[0]!.usedAt).toBe(used);
     await gone.close();
+  });
+
+  test("read what followed a question, and which messages are lost", async () => {
+    const prefix = "followed";
+    const to = { channel: "pico", session: "ann" };
+    const hanging: Application = async ({ ask, content, signal }) => {
+      if (content === "ask") await ask(approval);
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    };
+    const one = await start({ prefix, app: hanging });
+    const two = await start({ prefix });
+    const client = await one.connect("/pico?session_id=ann");
+    client.send({ type: "message.send", id: "m1", payload: { content: "ask" } });
+    await expect.poll(() => one.services.channels.questions()).toHaveLength(1);
+    const { id } = one.services.channels.questions()[0]!;
+    await two.services.channels.answer(to, id, { option: "allow" }, by, "cli");
+    const read = async ({ services: { conversations } }: typeof two) => {
+      const found = await conversations.find(to);
+      const { items } = await conversations.read(found!.id);
+      return items.map(({ outcome, unfinished }) => outcome ?? unfinished);
+    };
+    // The other node asks the one that works on it.
+    for (const node of [one, two])
+      await expect(read(node)).resolves.toEqual([undefined, undefined]);
+    // A node that was killed says nothing about its messages.
+    const store = one.services.conversations as unknown as RedisConversations;
+    await store.ownership.releaseAll();
+    store.link.close();
+    await expect(read(two)).resolves.toEqual(["lost", "ended"]);
   });
 
   test("reject a question for a session of another node", async () => {

@@ -1,7 +1,12 @@
 /** One question of the application, as a form that works without a script. @module */
 import type { JSX } from "preact";
 import type { QuestionView } from "../../shared/question-views.ts";
-import { lateText, lookOfOption, settlementText } from "../../shared/question-labels.ts";
+import {
+  lateText,
+  lookOfOption,
+  settlementText,
+  unfinishedTexts,
+} from "../../shared/question-labels.ts";
 import { visibleText } from "../../shared/visible-text.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { Empty, Notice, PageHead } from "../parts/states.tsx";
@@ -51,6 +56,7 @@ export function AskPage({ data }: { readonly data: AskData }): JSX.Element {
         {settled ? (
           <>
             <p dir="auto">{visibleText(settlementText(question, settled))}</p>
+            {view.unfinished && <p>{unfinishedTexts[view.unfinished]}</p>}
             <ToConversation view={view} />
           </>
         ) : (

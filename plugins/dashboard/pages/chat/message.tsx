@@ -15,7 +15,7 @@ import { failureOf } from "./failures.ts";
 import type { Conversation } from "./state/conversation.ts";
 import type { Answer, Row } from "./state/groups.ts";
 import type { ShownConversation } from "./state/store.ts";
-import { canEdit, type Delivery, type UserMessage } from "./state/thread.ts";
+import { canEdit, isLeft, type Delivery, type UserMessage } from "./state/thread.ts";
 import { focusField, writingIn } from "./state/unsent.ts";
 import { choose, type Versions } from "./state/versions.ts";
 import { Steps, useDetails } from "./steps.tsx";
@@ -263,7 +263,7 @@ function AnswerView({ answer, isLast, context }: AnswerProps): JSX.Element {
         <div class="failure" role="group" aria-label="Failed">
           <Icon name="circle-x" />
           <p>{failureOf(answer.run)}</p>
-          {question && !conversation.isReadOnly && (
+          {question && !conversation.isReadOnly && !hasLeftCard(answer) && (
             <Button icon="rotate-ccw" onClick={() => conversation.replace(question)}>
               Try again
             </Button>
@@ -274,6 +274,12 @@ function AnswerView({ answer, isLast, context }: AnswerProps): JSX.Element {
     </article>
   );
 }
+
+/** True if a card offers to send the message again. */
+const hasLeftCard = ({ segments }: Answer): boolean =>
+  segments.some(
+    (one) => one.kind === "text" && one.message.asked !== undefined && isLeft(one.message.asked),
+  );
 
 function Model({ answer }: { readonly answer: Answer }): JSX.Element | null {
   const models = answer.segments.flatMap((one) =>
@@ -384,18 +390,25 @@ function AnswerMeta({ answer, context }: { answer: Answer; context: RowContext }
   const { store, conversation } = context;
   const { isReadOnly } = conversation;
   const { requestId, question, state } = answer;
+  const again = question && !isReadOnly && canEdit(question) ? question : undefined;
+  const isCut = state === "stopped" && answer.run?.code === "not_running" && !hasLeftCard(answer);
   const text = textsOf(answer).join("\n\n");
   return (
     <div class="meta">
       {stateText(answer)}
+      {again && isCut && (
+        <Button icon="rotate-ccw" compact onClick={() => conversation.replace(again)}>
+          Send again
+        </Button>
+      )}
       <span class="acts">
         {text !== "" && <CopyButton text={text} label="Copy answer" icon />}
-        {question && state !== "failed" && !isReadOnly && canEdit(question) && (
+        {again && state !== "failed" && !isCut && (
           <IconButton
             icon="rotate-ccw"
             label="Ask again"
             compact
-            onClick={() => conversation.replace(question)}
+            onClick={() => conversation.replace(again)}
           />
         )}
         {requestId !== undefined && !isReadOnly && (

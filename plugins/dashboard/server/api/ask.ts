@@ -34,7 +34,8 @@ async function findQuestion(
   const turn = await findTurn(channels.history, address, fits, maxPages);
   if (!turn?.question) return undefined;
   const { durable: _, ...question } = turn.question;
-  return { ...address, id, content: turn.content, at: turn.at, question };
+  const { content, at, unfinished } = turn;
+  return { ...address, id, content, at, question, ...(unfinished && { unfinished }) };
 }
 
 /** Separates the name of the field from the sentence about it. */

@@ -2,17 +2,18 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { hasId } from "../../../shared/question-fields.ts";
-import { lateText, shortSettlementText } from "../../../shared/question-labels.ts";
+import { lateText, shortSettlementText, unfinishedTexts } from "../../../shared/question-labels.ts";
 import type { QuestionAnswer } from "../../../shared/question-views.ts";
 import { visibleText } from "../../../shared/visible-text.ts";
 import { serverNow } from "../../live/clock.ts";
+import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { QuestionText } from "../../questions/question-text.tsx";
 import { ToolArguments } from "../../questions/tool-arguments.tsx";
 import type { Answer } from "../state/groups.ts";
 import type { ShownConversation } from "../state/store.ts";
-import type { AppMessage, AskedQuestion } from "../state/thread.ts";
+import { canEdit, isLeft, userKey, type AppMessage, type AskedQuestion } from "../state/thread.ts";
 import { useSight } from "./out-of-sight.tsx";
 import {
   Approval,
@@ -65,6 +66,7 @@ export function QuestionCard({ answer, message, context }: CardProps): JSX.Eleme
         <Folded asked={asked!} at={at}>
           {texts}
         </Folded>
+        <Aftermath {...{ answer, context }} asked={asked!} />
         <Status text="" />
       </div>
     );
@@ -145,6 +147,34 @@ function useAnswer(id: string, context: ShownConversation) {
     setSending(false);
   };
   return { sent, isSending, send: (answer: QuestionAnswer) => void send(answer) };
+}
+
+interface AftermathProps extends Pick<CardProps, "answer" | "context"> {
+  readonly asked: AskedQuestion;
+}
+
+/** Says if nothing followed the answer, and sends the message again. */
+function Aftermath({ answer, context, asked }: AftermathProps): JSX.Element | null {
+  const { conversation } = context;
+  const { question, state } = answer;
+  const { unfinished } = asked;
+  const key = userKey(`answer:${asked.id}`);
+  const isTaken =
+    unfinished === "waiting" && conversation.thread.value.messages.some((one) => one.key === key);
+  const text = unfinished && !isTaken ? unfinishedTexts[unfinished] : undefined;
+  const isOver = isLeft(asked) && state !== "working" && !conversation.isReadOnly;
+  const again = isOver && question && canEdit(question) ? question : undefined;
+  if (text === undefined && !again) return null;
+  return (
+    <div class="row wrap aftermath">
+      {text !== undefined && <p class="grow">{text}</p>}
+      {again && (
+        <Button icon="rotate-ccw" onClick={() => conversation.replace(again)}>
+          Send again
+        </Button>
+      )}
+    </div>
+  );
 }
 
 interface FoldedProps {

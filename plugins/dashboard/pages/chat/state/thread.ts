@@ -58,6 +58,8 @@ export type AskedQuestion = QuestionView["question"] & {
   readonly id: string;
   /** The text. If the page did not see the question open, with the settlement. */
   readonly content: string;
+  /** If nothing followed the answer: see `Turn`. */
+  readonly unfinished?: QuestionView["unfinished"];
 };
 
 /** A message of the application. */
@@ -249,6 +251,10 @@ export function addNote(thread: Thread, content: string, at: number): Thread {
 /** The server knows only messages that the application has accepted. */
 export const canEdit = ({ delivery }: UserMessage): boolean =>
   delivery !== "sending" && delivery !== "waiting" && delivery !== "received";
+
+/** True if the application ended before its question was answered, or after that with no word. */
+export const isLeft = ({ settled, unfinished }: AskedQuestion): boolean =>
+  settled?.outcome === "lost" || unfinished === "ended";
 
 /** True for messages that the application has, whatever became of them. */
 export const isReceived = ({ delivery }: UserMessage): boolean =>

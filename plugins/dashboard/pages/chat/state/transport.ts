@@ -1,6 +1,7 @@
 /** Carries the messages of a conversation over the channel. @module */
 import type { ReadonlySignal, Signal } from "@preact/signals";
 import type { Client, ChatStateChange, ChatError } from "../../../../../lib/pico-link/browser.ts";
+import type { AnswerEndPayload } from "../../../../../lib/pico-wire/index.ts";
 import { serverNow } from "../../live/clock.ts";
 import type { ChannelProblem } from "../../../shared/channel-problem.ts";
 import { channelProblem, openLink, preferEvents, rejectionWhy, usesEvents } from "./link.ts";
@@ -108,6 +109,7 @@ export class Transport {
       onRaw: (direction, text) => this.readRaw(direction, text),
       onFrame: (frame) => {
         owner.change((thread) => receive(thread, frame, serverNow()));
+        if (frame.type === "answer.end") this.learnEnd(frame.payload);
         if (frame.type !== "error" || frame.payload.request_id !== undefined) return;
         const { code, message } = frame.payload;
         if (code !== "unknown_type") owner.note(message || code);
@@ -212,9 +214,22 @@ export class Transport {
     recorder.record(owner.session, direction, text);
     if (direction === "out" || !text.startsWith('{"type":"hello"')) return;
     const { payload } = JSON.parse(text) as { payload: Parameters<typeof greet>[1] };
+    const before = owner.thread.value.runs;
     owner.change((thread) => greet(thread, payload, owner.unconfirmed));
+    // Only the history knows how an answer of an earlier process ended.
+    const { runs } = owner.thread.value;
+    if ([...before].some(([id, run]) => run.endedAt === undefined && !runs.has(id)))
+      void owner.loadHistory();
     for (const id of owner.unconfirmed.keys())
       owner.change((thread) => setDelivery(thread, id, "sending"));
+  }
+
+  /** Only the history knows what became of an answer to a question. */
+  private learnEnd({ request_id: id, outcome }: AnswerEndPayload): void {
+    if (outcome === "completed") return;
+    const { messages } = this.owner.thread.value;
+    const hasAsked = messages.some((one) => "asked" in one && one.asked && one.requestId === id);
+    if (hasAsked) void this.owner.loadHistory();
   }
 
   private handleLink({ to, reason, retryInMs }: ChatStateChange): void {

@@ -64,7 +64,13 @@ function fromTurn(turn: Turn): Message {
     ...(turn.inReplyTo !== undefined && { requestId: turn.inReplyTo }),
     ...(model !== undefined && { model }),
     ...(turn.outcome === "stopped" && { isCut: true }),
-    ...(turn.question && { asked: { ...turn.question, id, content } }),
+    ...(turn.question && {
+      asked: {
+        ...turn.question,
+        ...{ id, content },
+        ...(turn.unfinished && { unfinished: turn.unfinished }),
+      },
+    }),
   };
 }
 
@@ -87,11 +93,23 @@ export function addTurns(thread: Thread, turns: readonly Turn[], isOnlySource = 
       isOpen && (turn.complete !== false || turn.content.length > known.content.length);
     // The channel does not say how an answer of an earlier process ended.
     const isCut = turn.outcome === "stopped" && known && "isFinal" in known;
-    const kept = known && { ...known, seq: turn.seq, ...(isCut && { isCut }) };
+    const kept = known && {
+      ...known,
+      seq: turn.seq,
+      ...(isCut && { isCut }),
+      ...askedOf(known, turn),
+    };
     changed = putIn(changed, kept && !isMissed && !isOnlySource ? kept : message);
     changed = endOf(changed, turn);
   }
   return changed;
+}
+
+/** The channel does not say what became of an answer. */
+function askedOf(known: Message, { question, unfinished }: Turn): Pick<AppMessage, "asked"> {
+  if (!("asked" in known) || !known.asked || question?.state !== "settled") return {};
+  const { unfinished: _, ...asked } = known.asked;
+  return { asked: { ...asked, ...(unfinished && { unfinished }) } };
 }
 
 /** A run whose end alone the server has repeated has no duration, so this page has not seen it. */
