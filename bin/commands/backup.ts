@@ -1,11 +1,15 @@
 // `doorward backup` and `doorward restore`.
 import { randomBytes } from "node:crypto";
-import { createBackup, type BackupResult } from "../../config/backup/create.ts";
+import { codeOf } from "../../kernel/index.ts";
+import { createBackup, toMade, type BackupResult } from "../../config/backup/create.ts";
 import { restoreBackup, type RestoreResult } from "../../config/backup/restore.ts";
+import type { BackupPlaces } from "../../config/backup/places.ts";
+import { noteFailed, noteMade } from "../../plugins/backup/index.ts";
 import { describeUnreadable, readRegularFile } from "../../lib/files/index.ts";
 import { isRunning } from "../banner.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher } from "./control-client.ts";
 import { readSecret } from "./prompt.ts";
 
 const maxPassphraseBytes = 4_096;
@@ -63,11 +67,20 @@ export async function backup(context: CommandContext): Promise<number> {
   if (values["tokens"] !== true && values["passphrase-file"] !== undefined)
     throw new UsageError('"-passphrase-file" requires -tokens');
   const passphrase = values["tokens"] === true ? await readPassphrase(context, true) : undefined;
-  const result = await createBackup({
-    ...{ home, env, file, passphrase, version },
-    random: randomBytes,
-    now: Date.now(),
+  // A launcher may run with other variables than this command.
+  const running = await askLauncher<{ places: BackupPlaces }>(context, "GET", "backup");
+  const places = running?.status === 200 ? running.body.places : undefined;
+  const now = Date.now();
+  const options = { home, env, file, places, passphrase, version, random: randomBytes, now };
+  const result = await createBackup(options).catch(async (error: Error) => {
+    // The disk of the home may be full, too: the reason of the failure is more important.
+    if (codeOf(error) === "BACKUP_FAILED")
+      await noteFailed(home, error.message, now).catch(() => undefined);
+    throw error;
   });
+  await noteMade(home, toMade(result), now).catch(({ message }: Error) =>
+    context.say(`warning: the home does not know of this backup: ${message}\n`),
+  );
   if (context.json) printJson(context, result);
   else describeBackup(context, result);
   return exitCodes.done;

@@ -2,6 +2,7 @@
 import { isIP } from "node:net";
 import { formatUtc } from "../../lib/util.ts";
 import type { AttachedChannel } from "../../plugins/channels/index.ts";
+import type { BackupView } from "../../plugins/backup/index.ts";
 import type { StoreHealth } from "../../plugins/conversations/index.ts";
 import type { PluginView, ProtocolStatus } from "../../plugins/dashboard/index.ts";
 import type { PicoServerStatus } from "../../plugins/pico-server/index.ts";
@@ -90,6 +91,7 @@ interface Status {
   readonly channels?: readonly AttachedChannel[];
   readonly protocols?: readonly ProtocolStatus[];
   readonly store?: StoreHealth;
+  readonly backup?: BackupView;
 }
 type NodeView = NonNullable<StoreHealth["nodes"]>[number];
 
@@ -124,8 +126,15 @@ function printStatus(context: CommandContext, found: Status): void {
     row("Questions", context.hinted(`${open} waiting for an answer: doorward questions`));
   for (const { name, state: how, reason } of found.plugins)
     row("Plugin", [name, how, reason].filter(Boolean).join(": "));
+  row("Backup", describeBackup(found.backup));
   for (const node of found.store?.nodes ?? []) row("Node", describeNode(node));
   for (const text of found.refusedEdits) row("Files", text);
+}
+
+function describeBackup(backup: BackupView | undefined): string {
+  const { last, failed } = backup ?? {};
+  const good = last ? `${formatUtc(last.at)}: ${last.file}` : "none yet";
+  return failed ? `failed: ${failed.reason} The last good one: ${good}` : good;
 }
 
 /** Doorward counts connections of this node only, and sessions of all nodes that share a store. */

@@ -5,6 +5,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { codeOf } from "../../kernel/index.ts";
 import { createPrivateFolder, describeErrno, lockFile, syncFolder } from "../../lib/files/index.ts";
+import type { MadeBackup } from "../../plugins/backup/index.ts";
 import { copyDatabase, inspectStore } from "../../plugins/conversations/index.ts";
 import type { Environment } from "../load/index.ts";
 import {
@@ -50,6 +51,12 @@ export interface BackupResult {
   readonly notes: readonly string[];
 }
 
+/** @returns The part of the result that a home notes. */
+export function toMade({ file, bytes, store }: BackupResult): MadeBackup {
+  const { conversations } = store;
+  return { file, bytes, ...(conversations !== undefined && { conversations }) };
+}
+
 /** Files up to this size are read in one step, so that they are of one moment. */
 const maxWholeBytes = 1024 * 1024;
 /** How often a file is read again that becomes shorter while it is read. */
@@ -91,6 +98,8 @@ export async function createBackup(options: BackupOptions): Promise<BackupResult
   const { passphrase } = options;
   if (passphrase !== undefined && [...passphrase].length < minPassphrase)
     throw backupErrors.PASSPHRASE_WEAK(minPassphrase);
+  if (!(await exists(options.home)))
+    throw backupErrors.BACKUP_FAILED(options.home, "it does not exist; see SERVICE_HOME");
   const file = resolve(options.file);
   await assertTarget(file);
   try {

@@ -14,7 +14,7 @@ import {
   type DoctorOptions,
   type Survey,
 } from "./survey.ts";
-import { otherChannelsCheck, storeCheck } from "./store.ts";
+import { backupCheck, otherChannelsCheck, storeCheck } from "./store.ts";
 import { tokenChecks } from "./tokens.ts";
 import { versionCheck } from "./version.ts";
 
@@ -41,6 +41,7 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
     versionCheck,
     storeCheck,
     otherChannelsCheck,
+    backupCheck,
     foreignCheck,
     networkChecks,
     programChecks,

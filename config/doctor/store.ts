@@ -4,6 +4,8 @@ import { access, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { assertStoreFile, findSqliteDriver } from "../../plugins/conversations/index.ts";
+import { readBackups } from "../../plugins/backup/index.ts";
+import { formatUtc } from "../../lib/util.ts";
 import { inspectStoreServer } from "../../plugins/redis/index.ts";
 import { readStoreSecrets } from "../presets/store-secrets.ts";
 import { createCheck, listOf, type Survey } from "./survey.ts";
@@ -89,10 +91,28 @@ export async function storeCheck(survey: Survey): Promise<CheckView> {
   try {
     assertStoreFile(file);
   } catch (error) {
-    return own.failed((error as Error).message, "run that command, or restore a backup");
+    return own.failed((error as Error).message, "run that command, or: doorward restore FILE");
   }
   if (!status) return own.ok(`The first start creates ${file}.`);
   if (process.platform !== "win32" && (status.mode & 0o077) !== 0)
     return own.warning(`Other users of this machine can read ${file}.`, `chmod 600 ${file}`);
   return own.ok(`${file} has ${Math.max(1, Math.round(status.size / MiB))} MiB.`);
+}
+
+const hourMs = 3_600_000;
+
+/** Says when the last good backup was made, and why a later one failed. */
+export async function backupCheck({ home, backup, now }: Survey): Promise<CheckView> {
+  const own = createCheck("backup", "Backups");
+  const { last, failed } = await readBackups(home);
+  const every = Number(backup["every"] ?? 0);
+  const good = last
+    ? `The last good backup is of ${formatUtc(last.at)}: ${last.file}.`
+    : "There is no backup yet.";
+  if (failed)
+    return own.warning(`${failed.reason} ${good}`, "fix the cause, then: doorward backup FILE");
+  if (every > 0 && last !== undefined && now - last.at > 2 * every * hourMs)
+    return own.warning(good, `start the launcher, which makes one each ${every} hours`);
+  const how = 'To make one: doorward backup FILE, or set "backup.every" to 24.';
+  return own.ok(last ? good : every > 0 ? `${good} The launcher makes one.` : `${good} ${how}`);
 }

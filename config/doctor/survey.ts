@@ -24,6 +24,7 @@ export interface Survey extends DoctorOptions {
   readonly launcher: RawSettings;
   readonly pico: RawSettings;
   readonly store: RawSettings;
+  readonly backup: RawSettings;
   /** Token name -> its locations, the one in effect first. */
   readonly places: ReadonlyMap<string, readonly TokenLocation[]>;
   /** Unparsed `plugins` of `config.json`. */
@@ -85,6 +86,7 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
     ],
     launcher: { ...launcher, ...settingsFromEnvironment(env, "launcher") },
     store: { ...objectAt(main, "store"), ...settingsFromEnvironment(env, "store") },
+    backup: { ...objectAt(main, "backup"), ...settingsFromEnvironment(env, "backup") },
     pico: {
       ...objectAt(main, "channels", "pico"),
       ...settingsFromEnvironment(env, "channels_pico"),
@@ -102,6 +104,7 @@ const isOfPlugin =
 const checkedFields = {
   launcher: ["public", "host", "port", "trusted_proxies"],
   store: ["kind", "path", "url", "sentinels", "name", "prefix", "replicas"],
+  backup: ["every", "path"],
   channels_pico: ["enabled", "allow_token_query", "allow_origins"],
 } as const;
 

@@ -62,6 +62,7 @@ const reservedKeys: Readonly<Record<string, readonly string[]>> = {
 const reservedKeysOf = (section: string): readonly string[] => reservedKeys[section] ?? ["token"];
 /** Sections of this package. They cause no warning if their plugin is not loaded. */
 const wellKnown = [
+  "backup",
   "channels.ag_ui",
   "channels.ai_sdk",
   "channels.openai",

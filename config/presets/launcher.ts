@@ -6,6 +6,7 @@ import { aiSdk } from "../../plugins/protocols/ai-sdk/index.ts";
 import { acp } from "../../plugins/acp/index.ts";
 import { program } from "../../plugins/program/index.ts";
 import { configuredRedis } from "../../plugins/redis/index.ts";
+import { backup } from "../../plugins/backup/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
 import {
@@ -30,6 +31,7 @@ import { settings } from "../../plugins/settings/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
 import type { TrayOptions } from "../../plugins/tray/index.ts";
 import { defined } from "../../lib/util.ts";
+import { readPlaces } from "../backup/places.ts";
 import { foreignSecrets } from "../foreign/index.ts";
 import {
   resolveHandler,
@@ -100,13 +102,13 @@ export async function createLauncher(options: LauncherOptions) {
   });
   const kept = records({ home, ...(isRunning && { lockWaitMs: 0 }) });
   const mediaFiles = media({ home, searchPath: env["PATH"] ?? "/usr/bin:/bin" });
+  const backups = await createBackups(options, places);
   const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
   let isEcho = false;
   const board = createDashboard(options, places, { plugins, echoes: () => isEcho });
   const notifications = push();
   const loaded = await loadSettings(options, places, [
-    store,
-    mediaFiles,
+    ...[store, mediaFiles, backups],
     ...base,
     board,
     notifications,
@@ -121,7 +123,7 @@ export async function createLauncher(options: LauncherOptions) {
     ...loaded.found.flatMap(({ plugin }) => plugin ?? []),
   ];
   const own = [tokenStore(form), settings(loaded.sources), store, kept, mediaFiles] as const;
-  const first = [...own, channels(), ...base] as const;
+  const first = [...own, backups, channels(), ...base] as const;
   const kernel = createKernel([...first, app, board, notifications], {
     config: loaded.config,
     log,
@@ -130,6 +132,18 @@ export async function createLauncher(options: LauncherOptions) {
   return Object.assign(kernel, { pluginViews: plugins });
 }
 export type Launcher = Awaited<ReturnType<typeof createLauncher>>;
+
+async function createBackups({ home, env }: LauncherOptions, where: Places) {
+  const places = await readPlaces(where);
+  return backup({
+    home,
+    places,
+    async make(file, signal) {
+      const { backupInChild } = await import("../backup/child.ts");
+      return backupInChild(file, { home, env, signal });
+    },
+  });
+}
 
 function createDashboard(
   options: LauncherOptions,

@@ -140,6 +140,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       keys: true,
       decisions: true,
       channels: true,
+      backups: true,
     },
     config: { section: "launcher", schema: dashboardSchema },
     start: (scope) => startDashboard(scope, options),

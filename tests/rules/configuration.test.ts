@@ -8,6 +8,7 @@ import { variablesOf } from "../../config/load/environment.ts";
 import { sectionsOf } from "../../config/load/sections.ts";
 import type { AnyPlugin, Section } from "../../kernel/index.ts";
 import { withKernel } from "../../kernel/testing.ts";
+import { backup } from "../../plugins/backup/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
@@ -35,6 +36,7 @@ const plugins: readonly AnyPlugin[] = [
   media({ home: "" }),
   decisions(),
   push(),
+  backup({ home: "", places: {}, make: () => Promise.reject(new Error("not made")) }),
 ];
 const samples = join(root, "config", "samples");
 let home: string;

@@ -30,6 +30,7 @@ const byEvent: Readonly<Record<string, string>> = {
   "bin/commands/service.ts": "A person removes the service.",
   "config/backup/create.ts": "An unfinished file of a backup that has ended.",
   "config/backup/restore.ts": "A prepared folder of a restore that has ended, or an empty home.",
+  "plugins/backup/index.ts": "Newer good backups, by their number.",
   "bin/log/file.ts": "The size of a log file.",
   "lib/files/write.ts": "Its writer has ended; files of other machines hold no finished write.",
   "lib/files/lock.ts": "A lock, not data.",

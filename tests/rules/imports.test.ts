@@ -108,6 +108,7 @@ const libRule: Rule = (file, wanted) => {
 /** Library -> plugins that may import its index. */
 const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
   "lib/files/index.ts": new Set([
+    "backup",
     "token-store",
     "settings",
     "pico-client",
@@ -123,7 +124,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
   "lib/child-process/index.ts": new Set(["program", "acp"]),
   "lib/acp-wire/index.ts": new Set(["acp"]),
   "lib/running-time.ts": new Set(["acp", "channels", "http", "media", "program", "protocols"]),
-  "lib/steady-clock.ts": new Set(["conversations", "dashboard", "media", "decisions"]),
+  "lib/steady-clock.ts": new Set(["backup", "conversations", "dashboard", "media", "decisions"]),
   "lib/pico-wire/index.ts": new Set([
     "conversations",
     "keys",

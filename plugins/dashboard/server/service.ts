@@ -6,6 +6,7 @@ import type { Conversations, StoreHealth } from "../../conversations/index.ts";
 import type { Decisions } from "../../decisions/index.ts";
 import type { Http, Identity } from "../../http/index.ts";
 import type { Keys } from "../../keys/index.ts";
+import type { Backups } from "../../backup/index.ts";
 import type { MediaFiles } from "../../media/index.ts";
 import type { PicoServer } from "../../pico-server/index.ts";
 import type { Program } from "../../program/index.ts";
@@ -249,8 +250,8 @@ export type DashboardShape = {
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
   /**
    * Services that add pages and figures: settings, channels, the pico channel, the program,
-   * conversations, files, keys and decisions. Absent ones leave their pages out. The channels
-   * service also stops answers for the command line.
+   * conversations, files, keys, decisions and backups. Absent ones leave their pages out. The
+   * channels service also stops answers for the command line.
    */
   uses: {
     settings: Settings;
@@ -261,6 +262,7 @@ export type DashboardShape = {
     media: MediaFiles;
     keys: Keys;
     decisions: Decisions;
+    backups: Backups;
   };
   /** Routes below the dashboard for other plugins, and one-time sign-in links. */
   offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };

@@ -3,6 +3,7 @@ import type { ApplicationStatus, AttachedChannel } from "../../channels/index.ts
 import type { StoreHealth } from "../../conversations/index.ts";
 import type { PicoConnection } from "../../pico-server/index.ts";
 import type { ProgramStatus } from "../../program/index.ts";
+import type { BackupView } from "../../backup/index.ts";
 import type { TokenDescription } from "../../token-store/index.ts";
 import type { ProtocolToken } from "./protocols.ts";
 
@@ -208,6 +209,8 @@ export interface StatusView {
   readonly firstSteps?: FirstStepsView;
   /** The store of conversations, if the plugin `conversations` is loaded. */
   readonly store?: StoreHealth;
+  /** Backups of the home; absent in other hosts. */
+  readonly backup?: BackupView;
   /** Third-party plugins in their order; undefined if there are none. */
   readonly plugins?: readonly PluginView[];
 }

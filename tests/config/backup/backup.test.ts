@@ -12,6 +12,7 @@ import {
   picoToken,
   withBackupHome,
 } from "../../support/backups.ts";
+import { noteFailed } from "../../../plugins/backup/index.ts";
 import { Connection, loadDriver } from "../../../plugins/conversations/sqlite/driver.ts";
 
 const asideIn = async (home: string): Promise<string | undefined> => {
@@ -227,5 +228,22 @@ describe("doorward backup", () => {
       await expect(home.run(`backup ${home.folder}/b.tar -tokens`)).rejects.toThrow(/-passphrase-/);
       await expect(home.run("backup")).rejects.toThrow(/Name one file/);
       await expect(home.run("restore a b")).rejects.toThrow(/Name one file/);
+    }));
+
+  test("notes the last good backup, and why a later one failed", () =>
+    withBackupHome(async (home, start) => {
+      await start();
+      expect((await home.run("status")).out).toMatch(/^Backup +none yet$/m);
+      await home.run(`backup ${home.folder}/b.tar`);
+      expect((await home.run("status")).out).toMatch(/^Backup +20.*b\.tar$/m);
+      const last = expect.stringMatching(/The last good backup is of 20.*b\.tar/);
+      const check = async (): Promise<object> =>
+        (await home.run("doctor -json")).json().checks.find((one: any) => one.id === "backup");
+      expect(await check()).toMatchObject({ result: "ok", reason: last });
+      await noteFailed(home.home, "The disk is full.", Date.now());
+      expect(await check()).toMatchObject({
+        result: "warning",
+        reason: expect.stringMatching(/^The disk is full.*b\.tar/),
+      });
     }));
 });

@@ -6,7 +6,7 @@ import { CopyButton } from "../parts/copy.tsx";
 import { FieldProblem } from "../parts/field.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
-import { Since } from "../parts/time.tsx";
+import { Ago, Since } from "../parts/time.tsx";
 import { useSite } from "../site.tsx";
 import { canSwitch, useChannelSwitch } from "../frame/channel-switch.ts";
 import { formatBytes, formatCount } from "../../shared/format.ts";
@@ -53,6 +53,12 @@ export function StateCard({ status, problems, refresh, isGuided }: StateCardProp
             <span>
               <Icon name="power" small />
               {channel.enabled ? "Channel on" : "Channel off"}
+            </span>
+          )}
+          {status.backup && (
+            <span>
+              <Icon name="archive" small />
+              <BackupText backup={status.backup} now={now} />
             </span>
           )}
           {status.store && (
@@ -161,6 +167,22 @@ function Actions({ channel, isBusy, turn }: ActionsProps): JSX.Element | null {
         </span>
       )}
     </div>
+  );
+}
+
+function BackupText({
+  backup: { last, failed },
+  now,
+}: {
+  readonly backup: NonNullable<StatusView["backup"]>;
+  readonly now: number;
+}): JSX.Element {
+  if (failed) return <span>The last backup failed</span>;
+  if (!last) return <span>No backup yet</span>;
+  return (
+    <span>
+      Backup <Ago at={last.at} now={now} />
+    </span>
   );
 }
 

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Http } from "../../../http/index.ts";
 import type { PicoServerStatus } from "../../../pico-server/index.ts";
 import type { SettingsSection } from "../../../settings/index.ts";
+import { formatUtc } from "../../../../lib/util.ts";
 import { ownOrigin } from "../auth/guard.ts";
 import type { AuthContext, DashboardContext, ServiceContext } from "../context.ts";
 import { requestState } from "../request.ts";
@@ -35,6 +36,7 @@ async function warningsOf(
   return [
     ...applicationWarnings(context.services),
     ...storeWarnings(context.services),
+    ...(await backupWarnings(context.services, context.auth.clock.now())),
     ...listenerWarnings(context.http),
     ...proxyWarnings(context.http),
     ...tokens,
@@ -117,6 +119,17 @@ function storeWarnings({ conversations }: ServiceContext): WarningView[] {
   return text === undefined ? [] : [{ id: "store", text, fix }];
 }
 
+/** The latest attempt has failed, or the launcher was to make a backup and has not. */
+async function backupWarnings({ backups }: ServiceContext, now: number): Promise<WarningView[]> {
+  const { failed, last, lateMs = 0 } = (await backups?.view()) ?? {};
+  const id = "backup";
+  if (failed)
+    return [{ id, text: failed.reason, fix: "Fix the cause, then run: doorward backup FILE" }];
+  if (lateMs === 0 || last === undefined || now - last.at <= lateMs) return [];
+  const text = `The last good backup is of ${formatUtc(last.at)}.`;
+  return [{ id, text, fix: "Read the log, or run: doorward backup FILE" }];
+}
+
 function pluginWarnings(services: ServiceContext): WarningView[] {
   const failed = services.pluginViews().filter(({ state }) => state === "failed");
   return failed.map(({ from, reason }) => ({
@@ -162,6 +175,7 @@ export async function statusOf(
     ...applicationFacts(context.services),
     ...launcherFacts(context),
     ...(context.services.conversations && { store: context.services.conversations.health() }),
+    ...(context.services.backups && { backup: await context.services.backups.view() }),
     ...(context.services.pluginViews().length > 0
       ? { plugins: context.services.pluginViews() }
       : {}),

@@ -93,9 +93,14 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     plugins: context.services.pluginViews(),
     program: context.services.program?.status(),
     store: context.services.conversations?.health(),
+    backup: await context.services.backups?.view(),
     questions: (await context.services.channels?.allQuestions())?.length ?? 0,
     refusedEdits: fileWarnings(await sectionsOf(context.services)).map(({ text }) => text),
   }),
+  "GET /local/backup": ({ services }) => {
+    if (!services.backups) throw refuse("not_found");
+    return { places: services.backups.places() };
+  },
   "GET /local/conversations": async ({ services }, request) => {
     const store = requireConversations(services);
     const page = await store.list(parseValues(conversationListQuery, valuesOf(request)));
