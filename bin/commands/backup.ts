@@ -71,7 +71,8 @@ export async function backup(context: CommandContext): Promise<number> {
   const running = await askLauncher<{ places: BackupPlaces }>(context, "GET", "backup");
   const places = running?.status === 200 ? running.body.places : undefined;
   const now = Date.now();
-  const options = { home, env, file, places, passphrase, version, random: randomBytes, now };
+  const seal = passphrase === undefined ? undefined : { passphrase, random: randomBytes };
+  const options = { home, env, file, places, seal, version, now };
   const result = await createBackup(options).catch(async (error: Error) => {
     // The disk of the home may be full, too: the reason of the failure is more important.
     if (codeOf(error) === "BACKUP_FAILED")

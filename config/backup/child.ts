@@ -1,4 +1,4 @@
-// Makes a backup with the command, in a process of its own: SQLite copies on its thread, for seconds.
+// Makes a backup in a process of its own, with the command: a copy blocks its thread for seconds.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { constants, setPriority } from "node:os";

@@ -20,7 +20,7 @@ import { collect, nameIn, remove, secretFiles, withoutSecrets } from "./collect.
 import { backupErrors, isSystemError } from "./errors.ts";
 import { exists } from "./paths.ts";
 import { otherNames, readPlaces, type BackupPlaces } from "./places.ts";
-import { encrypt, minPassphrase } from "./secrets.ts";
+import { encrypt, minPassphrase, type SealOptions } from "./secrets.ts";
 import { ArchiveWriter, ShortContentError } from "./tar.ts";
 
 interface BackupOptions {
@@ -31,9 +31,7 @@ interface BackupOptions {
   /** Of the running launcher, which may have other variables. @defaultValue from the settings */
   readonly places?: BackupPlaces | undefined;
   /** Encrypts tokens and sign-ins; absent: they are left out. */
-  readonly passphrase?: string | undefined;
-  /** Returns this many cryptographically random bytes. */
-  readonly random: (bytes: number) => Uint8Array;
+  readonly seal?: SealOptions | undefined;
   /** Of Doorward. */
   readonly version: string;
   /** Unix milliseconds. */
@@ -95,11 +93,9 @@ function toBackupError(error: unknown, what: string): unknown {
  * @throws BACKUP_FAILED, BACKUP_TARGET, PASSPHRASE_WEAK, FILE_CORRUPT
  */
 export async function createBackup(options: BackupOptions): Promise<BackupResult> {
-  const { passphrase } = options;
+  const passphrase = options.seal?.passphrase;
   if (passphrase !== undefined && [...passphrase].length < minPassphrase)
     throw backupErrors.PASSPHRASE_WEAK(minPassphrase);
-  if (!(await exists(options.home)))
-    throw backupErrors.BACKUP_FAILED(options.home, "it does not exist; see SERVICE_HOME");
   const file = resolve(options.file);
   await assertTarget(file);
   try {
@@ -152,7 +148,7 @@ class Backup {
   }
 
   async run(): Promise<BackupResult> {
-    const { home, passphrase, file } = this.options;
+    const { home, seal, file } = this.options;
     const places = this.options.places ?? (await readPlaces(this.options));
     // First: a message that is stored later may be missing, with its files.
     const store = await this.copyStore(places);
@@ -169,15 +165,14 @@ class Backup {
         await this.addHomeFile(names.home + name, path);
       await this.noteOmissions(places, skipped);
       const sums = await this.addSums();
-      if (passphrase !== undefined) {
+      if (seal) {
         const plain = Buffer.from(JSON.stringify(secrets));
-        const { random } = this.options;
-        const sealed = await encrypt(plain, { passphrase, bound: sums, random });
+        const sealed = await encrypt(plain, sums, seal);
         await this.writer.add(this.entry(names.secrets, sealed.length), Readable.from([sealed]));
       }
       const bytes = await this.writer.finish();
       const { files } = await this.check();
-      return { file, bytes, store, files, tokens: passphrase !== undefined, notes: this.notes };
+      return { file, bytes, store, files, tokens: seal !== undefined, notes: this.notes };
     } finally {
       await archive.close();
       await this.sums.close();
@@ -219,12 +214,12 @@ class Backup {
   }
 
   private async addHeader(store: StoreSummary): Promise<void> {
-    const { version, now, passphrase } = this.options;
+    const { version, now, seal } = this.options;
     const header: BackupHeader = {
       format,
       version,
       createdAt: new Date(now).toISOString(),
-      tokens: passphrase !== undefined,
+      tokens: seal !== undefined,
       store,
     };
     await this.add(names.header, Buffer.from(`${JSON.stringify(header, null, 2)}\n`));
@@ -329,11 +324,10 @@ class Backup {
   }
 
   private async noteOmissions({ folder }: BackupPlaces, skipped: readonly string[]): Promise<void> {
-    const { home, passphrase, env } = this.options;
+    const { home, seal, env } = this.options;
     const few = (list: readonly string[]): string =>
       list.slice(0, 8).join(", ") + (list.length > 8 ? ` and ${list.length - 8} more` : "");
-    if (passphrase === undefined)
-      this.notes.push("Tokens and sign-ins are not in this backup. To add them: -tokens");
+    if (!seal) this.notes.push("Tokens and sign-ins are not in this backup. To add them: -tokens");
     if (skipped.length > 0)
       this.notes.push(`Links and special files are not in this backup: ${few(skipped)}`);
     const others = (await otherNames(home)).filter((name) => join(home, name) !== folder);

@@ -16,10 +16,8 @@ const deriveKey = promisify<string, Buffer, number, object, Buffer>(scrypt);
 const keyOf = (passphrase: string, salt: Buffer): Promise<Buffer> =>
   deriveKey(passphrase.normalize("NFC"), salt, keyBytes, { ...cost, maxmem: maxMemory });
 
-interface SealOptions {
+export interface SealOptions {
   readonly passphrase: string;
-  /** Bytes that the reader must have, too: the digest of the list of all other files. */
-  readonly bound: Uint8Array;
   /** Returns this many cryptographically random bytes. */
   readonly random: (bytes: number) => Uint8Array;
 }
@@ -27,10 +25,14 @@ interface SealOptions {
 /**
  * Encrypts with scrypt and AES-256-GCM.
  *
+ * @param bound - Bytes that the reader must have, too: the digest of the list of all other files.
  * @returns Salt, nonce, ciphertext and tag.
  */
-export async function encrypt(plain: Buffer, options: SealOptions): Promise<Buffer> {
-  const { passphrase, bound, random } = options;
+export async function encrypt(
+  plain: Buffer,
+  bound: Uint8Array,
+  { passphrase, random }: SealOptions,
+): Promise<Buffer> {
   const salt = Buffer.from(random(saltBytes));
   const nonce = random(nonceBytes);
   const cipher = createCipheriv("aes-256-gcm", await keyOf(passphrase, salt), nonce);

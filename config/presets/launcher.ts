@@ -6,9 +6,9 @@ import { aiSdk } from "../../plugins/protocols/ai-sdk/index.ts";
 import { acp } from "../../plugins/acp/index.ts";
 import { program } from "../../plugins/program/index.ts";
 import { configuredRedis } from "../../plugins/redis/index.ts";
-import { backup } from "../../plugins/backup/index.ts";
+import { backup, noteMade } from "../../plugins/backup/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
-import { conversations } from "../../plugins/conversations/index.ts";
+import { conversations, type BeforeUpgrade } from "../../plugins/conversations/index.ts";
 import {
   dashboard,
   type Doctor,
@@ -98,6 +98,7 @@ export async function createLauncher(options: LauncherOptions) {
   const store = conversations({
     home,
     ...(isRunning && { lockWaitMs: 0 }),
+    beforeUpgrade: (upgrade) => backUpBefore(upgrade, options, places),
     redis: configuredRedis(() => readStoreSecrets({ home, env, secret })),
   });
   const kept = records({ home, ...(isRunning && { lockWaitMs: 0 }) });
@@ -132,6 +133,20 @@ export async function createLauncher(options: LauncherOptions) {
   return Object.assign(kernel, { pluginViews: plugins });
 }
 export type Launcher = Awaited<ReturnType<typeof createLauncher>>;
+
+/** Makes a backup of a home whose conversations are brought to a later version of their tables. */
+async function backUpBefore(
+  { from, to, at }: Parameters<BeforeUpgrade>[0],
+  { home, env, version, log }: LauncherOptions,
+  where: Places,
+): Promise<void> {
+  const { createBackup, toMade } = await import("../backup/create.ts");
+  const found = await readPlaces(where);
+  const file = join(found.folder, `doorward-before-schema-${to}.tar`);
+  const made = await createBackup({ home, env, file, places: found, version, now: at });
+  await noteMade(home, toMade(made), at);
+  log.info({ file, from, to }, "a backup was made before the conversations are upgraded");
+}
 
 async function createBackups({ home, env }: LauncherOptions, where: Places) {
   const places = await readPlaces(where);

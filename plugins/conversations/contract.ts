@@ -498,6 +498,19 @@ export interface StoreScope {
   readonly forgotten: (count: number) => void;
 }
 
+/**
+ * Runs before a store is brought to a later version of its tables. If it rejects, the store is not
+ * changed, and the start fails with its error.
+ */
+export type BeforeUpgrade = (upgrade: {
+  /** Version of the tables in the file. */
+  readonly from: number;
+  /** Version that follows. */
+  readonly to: number;
+  /** Unix milliseconds. */
+  readonly at: number;
+}) => Promise<void>;
+
 /** Conversations of a store that is open. */
 export interface OpenConversations extends Conversations {
   /** Stores everything and closes the store. */

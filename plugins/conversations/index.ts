@@ -5,7 +5,12 @@ import { homeStoreSchema, hostStoreSchema } from "./config.ts";
 import { configuredStore } from "./open-store.ts";
 import { MemoryConversations } from "./memory.ts";
 import type { Address } from "./messages.ts";
-import type { ConfiguredStore, ConversationsShape, ConversationStore } from "./contract.ts";
+import type {
+  BeforeUpgrade,
+  ConfiguredStore,
+  ConversationsShape,
+  ConversationStore,
+} from "./contract.ts";
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
@@ -16,6 +21,7 @@ export { assertStoreFile } from "./sqlite/schema.ts";
 export { copyDatabase, inspectStore, type StoreContent } from "./sqlite/snapshot.ts";
 export { sqlite, type SqliteOptions } from "./open-store.ts";
 export type {
+  BeforeUpgrade,
   ConversationHistory,
   ConversationId,
   ConversationRecord,
@@ -67,6 +73,8 @@ export interface ConversationsOptions {
    * @defaultValue `8_000`
    */
   readonly lockWaitMs?: number;
+  /** Makes a backup, or rejects, before the file of an earlier version is changed. */
+  readonly beforeUpgrade?: BeforeUpgrade;
   /** Opens `store.kind` `redis`: `configuredRedis()` of `doorward/plugins/redis`. */
   readonly redis?: ConfiguredStore;
 }
@@ -103,6 +111,7 @@ export function conversations({
   store,
   home,
   lockWaitMs = 8_000,
+  beforeUpgrade,
   redis,
 }: ConversationsOptions = {}): Plugin<ConversationsShape> {
   return {
@@ -123,7 +132,7 @@ export function conversations({
         changed: (address: Address) => emit("conversations:changed", address),
         forgotten: (count: number) => emit("conversations:forgotten", { count }),
       };
-      const place = { home, lockWaitMs, redis };
+      const place = { home, lockWaitMs, beforeUpgrade, redis };
       const { opened, problem } = store
         ? { opened: await store.open(context) }
         : await configuredStore(config(), place, context);

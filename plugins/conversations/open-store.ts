@@ -5,6 +5,7 @@ import { codeOf } from "../../kernel/index.ts";
 import type { StoreConfig } from "./config.ts";
 import { conversationsErrors } from "./errors.ts";
 import type {
+  BeforeUpgrade,
   ConfiguredStore,
   ConversationStore,
   OpenConversations,
@@ -54,6 +55,8 @@ interface StorePlace {
   readonly home: string | undefined;
   /** Milliseconds to wait for another process that closes the file. */
   readonly lockWaitMs: number;
+  /** Runs before a file of an earlier version is changed. */
+  readonly beforeUpgrade: BeforeUpgrade | undefined;
   /** Opens the kind `redis`. */
   readonly redis: ConfiguredStore | undefined;
 }
@@ -76,7 +79,7 @@ const exists = (path: string): Promise<boolean> =>
  */
 export async function configuredStore(
   config: StoreConfig,
-  { home, lockWaitMs, redis }: StorePlace,
+  { home, lockWaitMs, beforeUpgrade, redis }: StorePlace,
   scope: StoreScope,
 ): Promise<Opened> {
   const { kind, path, durability } = config;
@@ -90,7 +93,8 @@ export async function configuredStore(
   const { assertPath, openSqlite } = await import("./sqlite/index.ts");
   if (path !== "") assertPath(path);
   try {
-    return { opened: await openSqlite({ path: file, durability, lockWaitMs }, scope) };
+    const options = { path: file, durability, lockWaitMs, beforeUpgrade };
+    return { opened: await openSqlite(options, scope) };
   } catch (error) {
     const code = codeOf(error);
     const isMissing = code === "STORE_DRIVER_MISSING";

@@ -101,9 +101,8 @@ describe("encrypt", () => {
   test("opens with its passphrase and the same files only", async () => {
     const plain = Buffer.from("launcher_token");
     const bound = Buffer.alloc(32, 1);
-    const sealed = await encrypt(plain, {
+    const sealed = await encrypt(plain, bound, {
       passphrase: "a long passphrase",
-      bound,
       random: (bytes) => Buffer.alloc(bytes, 3),
     });
     expect(await decrypt(sealed, "a long passphrase", bound)).toEqual(plain);

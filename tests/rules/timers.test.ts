@@ -47,6 +47,7 @@ const memory = ["plugins/conversations/log/memory-session-log.ts"];
 
 /** Tries again, collects, or draws: it may run at any time. */
 const pace = [
+  "plugins/backup/index.ts", // looks whether a backup is due
   "plugins/acp/turn.ts",
   "plugins/channels/durable-answers.ts",
   "plugins/channels/edit-throttle.ts",

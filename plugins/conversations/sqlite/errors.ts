@@ -17,8 +17,9 @@ export const storeErrors = errorTable({
     `${path} cannot be used as the conversation store: ${problem}. Move it aside with: ` +
     moveAside(path),
   STORE_NEWER: (path: string, found: number, known: number) =>
-    `${path} has schema version ${found}, and this version of Doorward knows version ${known}. ` +
-    "Update Doorward, or restore a backup of that version.",
+    `${path} was written by a newer version of Doorward (schema ${found}, and this one knows ` +
+    `${known}): update Doorward, or restore a backup of this version with "doorward restore FILE ` +
+    '-replace".',
   STORE_PATH: (path: string) =>
     `"${path}" is not the path of a file. For conversations that end with the process, leave out ` +
     'the store, or set "store.kind": "memory".',

@@ -14,12 +14,13 @@ import {
   restrictSecretFile,
   type FileLock,
 } from "../../../lib/files/index.ts";
-import type { OpenConversations, StoreScope } from "../contract.ts";
+import type { BeforeUpgrade, OpenConversations, StoreScope } from "../contract.ts";
 import { SqliteConversations } from "./conversations.ts";
 import { loadDriver, type Connection, type DatabaseClass } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { readBootId, recover } from "./recovery.ts";
-import { assertStoreFile, explaining, openDatabase } from "./schema.ts";
+import { assertStoreFile, explaining, openDatabase, version } from "./schema.ts";
+import { schemaOf } from "./snapshot.ts";
 import { SqliteStore, type SqliteStoreOptions } from "./store.ts";
 
 /** Options of {@link openSqliteStore}. */
@@ -31,6 +32,8 @@ export interface OpenSqliteOptions extends Omit<SqliteStoreOptions, "durability"
   readonly durability?: "process" | "power" | undefined;
   /** Milliseconds to wait for another process that closes the store. @defaultValue `11_000` */
   readonly lockWaitMs?: number | undefined;
+  /** Runs before tables of a later version are added to a file. If it rejects, nothing is added. */
+  readonly beforeUpgrade?: BeforeUpgrade | undefined;
   /** Id of the current start of the machine, for tests. */
   readonly boot?: string | undefined;
   /** Maximum size of the database in pages of 4 KiB, for tests. */
@@ -75,6 +78,9 @@ export async function openSqliteStore(options: OpenSqliteOptions): Promise<Opene
     if (wasEmpty) log.warn({ path }, emptied);
     const exposed = await restrictSecretFile(path);
     if (exposed !== undefined) log.warn({ path }, exposed);
+    const schema = options.beforeUpgrade ? explaining(path, () => schemaOf(path)) : 0;
+    if (schema > 0 && schema < version)
+      await options.beforeUpgrade?.({ from: schema, to: version, at: clock.now() });
     const boot = options.boot ?? (await readBootId(clock.now()));
     const opened = openDatabase(driver, { path, maxPages });
     connection = opened;
@@ -99,7 +105,7 @@ export function assertPath(path: string): void {
 
 /** Opens the conversations in a SQLite file, as {@link openSqliteStore} does. */
 export async function openSqlite(
-  options: Pick<OpenSqliteOptions, "path" | "durability" | "lockWaitMs">,
+  options: Pick<OpenSqliteOptions, "path" | "durability" | "lockWaitMs" | "beforeUpgrade">,
   scope: StoreScope,
 ): Promise<OpenConversations> {
   const { clock, log, random } = scope;

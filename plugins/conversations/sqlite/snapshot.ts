@@ -52,8 +52,18 @@ export function copyDatabase(path: string, target: string): void {
   // SQLite would create the file.
   if (statSync(path, { throwIfNoEntry: false }) === undefined)
     throw storeErrors.store_unavailable(path, "it does not exist");
-  reading(path, (connection) => connection.run("VACUUM INTO ?", target));
+  // A prepared statement would keep the connection open until it is collected.
+  const sql = `VACUUM INTO '${target.replaceAll("'", "''")}'`;
+  reading(path, (connection) => connection.exec(sql));
 }
+
+/**
+ * Reads the version of the tables in a file of conversations, without changing it.
+ *
+ * @returns 0 for a new file.
+ */
+export const schemaOf = (path: string): number =>
+  assertStoreFile(path) ? reading(path, (connection) => versionOf(connection, path)) : 0;
 
 /**
  * Reads every page of a file of conversations that no process writes to, and counts its content.
