@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import type { Clock, Log, Plugin } from "../../kernel/index.ts";
 import { SteadyClock } from "../../lib/steady-clock.ts";
 import { backupSchema, type BackupConfig } from "./config.ts";
-import type { BackupShape, BackupView, Backups, MadeBackup } from "./contract.ts";
+import type { BackupHistory, BackupShape, BackupView, Backups, MadeBackup } from "./contract.ts";
 import { noteBackups, noteFailed, noteMade, readBackups } from "./history.ts";
 
 export type * from "./contract.ts";
@@ -25,10 +25,19 @@ const hourMs = 3_600_000;
 const firstMs = 60_000;
 const lookMs = 900_000;
 const retryMs = hourMs;
-/** A launcher that runs eight hours a day keeps up; a wrong system clock triples the backups. */
-const catchUpPerMs = 2;
+/** The steady clock counts the hours of running alone; the system clock is asked separately. */
+const catchUpPerMs = 0;
 /** A launcher that does not always run is late by more than the interval. */
 const lateIntervals = 2;
+
+/**
+ * A machine that slept or was off makes its backup soon after it is back. A system clock that
+ * jumps ahead adds one backup, whose time in the notes is then ahead, too.
+ */
+function isDueBySystem({ last, failed }: BackupHistory, every: number, now: number): boolean {
+  if (failed) return now - failed.at >= Math.min(retryMs, every * hourMs);
+  return last !== undefined && now - last.at >= every * hourMs;
+}
 
 const namePattern = /^doorward-(\d{6,15})-\d{8}T\d{6}Z\.tar$/;
 
@@ -102,28 +111,25 @@ class Schedule implements Backups {
     return path === "" ? join(home, "backups") : resolve(home, path);
   }
 
-  /** Makes a backup if one is due, by the time that Doorward has run and cautious system time. */
+  /** Makes a backup if one is due by either clock. */
   private async look(): Promise<void> {
     const { home, clock, config } = this.options;
     const { every } = config();
-    const { clock: saved, due } = await readBackups(home);
+    const notes = await readBackups(home);
+    const { clock: saved, due } = notes;
     this.steady ??= new SteadyClock(clock, saved, catchUpPerMs);
     const now = this.steady.read();
     if (every === 0) return;
-    const isDue = due === undefined || now - due >= every * hourMs;
-    if (!isDue) {
-      if (now - (saved ?? 0) >= hourMs)
-        await noteBackups(home, (notes) => ({ ...notes, clock: now }));
+    const byRunning = due === undefined || now - due >= every * hourMs;
+    if (!byRunning && !isDueBySystem(notes, every, clock.now())) {
+      if (now - (saved ?? 0) >= hourMs) await noteBackups(home, (old) => ({ ...old, clock: now }));
       return;
     }
     const isMade = await this.attempt();
     // The next start makes it.
     if (!isMade && this.options.signal.aborted) return;
-    if (isMade) await noteBackups(home, (notes) => ({ ...notes, clock: now, due: now }));
-    else {
-      const again = now - every * hourMs + Math.min(retryMs, every * hourMs);
-      await noteBackups(home, (notes) => ({ ...notes, clock: now, due: again }));
-    }
+    const again = now - every * hourMs + Math.min(retryMs, every * hourMs);
+    await noteBackups(home, (old) => ({ ...old, clock: now, due: isMade ? now : again }));
   }
 
   /** @returns False if the backup was not made; the reason is noted. */

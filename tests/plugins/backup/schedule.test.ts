@@ -38,7 +38,7 @@ async function makeFile(file: string): Promise<MadeBackup> {
 }
 
 function run(options: RunOptions, visit: (run: Run) => Promise<void>): Promise<void> {
-  const { home, section = { every: 24, keep: 3 }, make = makeFile } = options;
+  const { home, section = { every: 6, keep: 3 }, make = makeFile } = options;
   const plugin = backup({ home, make, places: {} });
   const own = options.clock ? { clock: options.clock } : {};
   return withKernel(
@@ -49,8 +49,8 @@ function run(options: RunOptions, visit: (run: Run) => Promise<void>): Promise<v
         home,
         backups,
         async pass(hours) {
-          for (let minutes = 0; minutes < hours * 60; minutes += 15) {
-            clock.increment(15 * minuteMs);
+          for (let hour = 0; hour < hours; hour += 1) {
+            clock.increment(60 * minuteMs);
             do await settled();
             while ((await backups.view()).running);
           }
@@ -71,6 +71,23 @@ async function withHome(visit: (home: string) => Promise<void>): Promise<void> {
   }
 }
 
+/** A clock whose system time jumps by days, as after a sleep: the other time does not. */
+function createJumpingClock(): StoppedClock & { jump(days: number): void } {
+  const time = createStoppedClock();
+  let jumpMs = 0;
+  return {
+    now: () => time.now() + jumpMs,
+    monotonic: () => time.now(),
+    setTimeout: (work, ms) => time.setTimeout(work, ms),
+    clearTimeout: (timer) => time.clearTimeout(timer as number),
+    increment: (ms) => time.increment(ms),
+    set: (now) => time.set(now),
+    jump: (days) => {
+      jumpMs += days * 86_400_000;
+    },
+  };
+}
+
 const numbersOf = (names: readonly string[]): number[] =>
   names.map((name) => Number(/^doorward-(\d+)-/.exec(name)![1]));
 
@@ -80,15 +97,15 @@ describe("backup", () => {
       run({ home }, async ({ pass, names, backups }) => {
         await pass(1);
         expect(numbersOf(await names())).toEqual([1]);
-        await pass(22);
+        await pass(4);
         expect(numbersOf(await names())).toEqual([1]);
         await pass(2);
         expect(numbersOf(await names())).toEqual([1, 2]);
         expect(await backups.view()).toMatchObject({
-          every: 24,
+          every: 6,
           last: { conversations: 2, bytes: 6 },
         });
-        await pass(72);
+        await pass(18);
         expect(numbersOf(await names())).toEqual([3, 4, 5]);
       }),
     ));
@@ -109,10 +126,10 @@ describe("backup", () => {
         return makeFile(file);
       };
       await run({ home, make }, async ({ pass, names, backups }) => {
-        await pass(80);
+        await pass(14);
         const good = await names();
         isFull = true;
-        await pass(30);
+        await pass(7);
         expect(await names()).toEqual(good);
         expect(await backups.view()).toMatchObject({
           failed: { reason: "The disk is full." },
@@ -121,45 +138,54 @@ describe("backup", () => {
         isFull = false;
         await pass(2);
         expect((await backups.view()).failed).toBeUndefined();
-        expect(numbersOf(await names())).toEqual([3, 4, 5]);
+        expect(numbersOf(await names())).toEqual([2, 3, 4]);
       });
     }));
 
   test("continues the interval after a restart", () =>
     withHome(async (home) => {
       const clock = createStoppedClock();
-      await run({ home, clock }, ({ pass }) => pass(20));
+      await run({ home, clock }, ({ pass }) => pass(4));
       await run({ home, clock }, async ({ pass, names }) => {
-        await pass(3);
+        await pass(1);
         expect(numbersOf(await names())).toEqual([1]);
         await pass(3);
         expect(numbersOf(await names())).toEqual([1, 2]);
       });
     }));
 
-  test("replaces no good backup because the system clock jumps", () =>
+  test("makes one backup more if the system clock jumps ahead", () =>
     withHome(async (home) => {
-      const time = createStoppedClock();
-      let jumpMs = 0;
-      const clock: StoppedClock = {
-        now: () => time.now() + jumpMs,
-        monotonic: () => time.now(),
-        setTimeout: (work, ms) => time.setTimeout(work, ms),
-        clearTimeout: (timer) => time.clearTimeout(timer as number),
-        increment: (ms) => time.increment(ms),
-        set: (now) => time.set(now),
-      };
+      const clock = createJumpingClock();
       await run({ home, clock }, async ({ pass, names, backups }) => {
-        await pass(50);
+        await pass(8);
+        expect(numbersOf(await names())).toEqual([1, 2]);
+        clock.jump(400);
+        await pass(3);
         expect(numbersOf(await names())).toEqual([1, 2, 3]);
-        jumpMs = 400 * 86_400_000;
-        await pass(12);
-        expect(numbersOf(await names())).toEqual([2, 3, 4]);
-        jumpMs = -40 * 86_400_000;
-        await pass(24);
+        clock.jump(-440);
+        await pass(2);
+        expect(numbersOf(await names())).toEqual([1, 2, 3]);
+        await pass(3);
         const now = await names();
-        expect(numbersOf(now)).toEqual([3, 4, 5]);
+        expect(numbersOf(now)).toEqual([2, 3, 4]);
         expect((await backups.view()).last!.file).toContain(now.at(-1)!);
+      });
+    }));
+
+  test("makes a late backup soon after the machine slept or was off", () =>
+    withHome(async (home) => {
+      const clock = createJumpingClock();
+      await run({ home, clock }, async ({ pass, names }) => {
+        await pass(3);
+        clock.jump(3);
+        await pass(1);
+        expect(numbersOf(await names())).toEqual([1, 2]);
+        clock.jump(3);
+      });
+      await run({ home, clock }, async ({ pass, names }) => {
+        await pass(1);
+        expect(numbersOf(await names())).toEqual([1, 2, 3]);
       });
     }));
 
@@ -167,7 +193,7 @@ describe("backup", () => {
     withHome((home) =>
       run({ home, section: { every: 1, keep: 1 } }, async ({ pass, names }) => {
         await makeFile(join(home, "backups", "mine.tar"));
-        await pass(5);
+        await pass(3);
         expect(await names()).toEqual([expect.stringMatching(/^doorward-/), "mine.tar"]);
       }),
     ));

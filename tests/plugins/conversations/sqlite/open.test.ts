@@ -223,7 +223,7 @@ describe("openSqliteStorage", () => {
     edit(join(path, name), "PRAGMA user_version = 99");
     await expect(openStore({ folder: path })).rejects.toMatchObject({
       code: "STORE_NEWER",
-      message: expect.stringMatching(new RegExp(`version 99.*version ${version}\\b`)),
+      message: expect.stringMatching(new RegExp(`schema 99,.*knows ${version}\\)`)),
     });
   });
 
