@@ -1,5 +1,6 @@
 /** The adapters of the attached channels, with counts of their messages and sessions. */
 import type { AttachedChannel, ChannelAdapter } from "./contract.ts";
+import { updateIntervalMs } from "./reply-streams.ts";
 
 /** Sessions with a client that are counted. */
 const maxSessions = 10_000;
@@ -22,6 +23,11 @@ export class AttachedChannels {
 
   get(name: string): ChannelAdapter | undefined {
     return this.byName.get(name)?.adapter;
+  }
+
+  /** Milliseconds between two updates of a growing message. */
+  updateMs(name: string): number {
+    return this.get(name)?.updateMs ?? updateIntervalMs;
   }
 
   all(): readonly ChannelAdapter[] {

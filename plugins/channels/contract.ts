@@ -239,6 +239,9 @@ export interface Channels {
     id: string,
     message: OutboundMessage & Pick<GrowingMessage, "final" | "added">,
   ): Promise<Receipt>;
+  /** Returns the milliseconds between two updates of a message that grows, for applications that
+   *  send them by `update`. */
+  updateMs(channel: string): number;
   /** Removes a sent message for all clients. `id` is the one of its receipt. */
   remove(to: Address, id: string): Promise<Receipt>;
   /** Shows or hides the typing indicator of a session. Does nothing on a channel without one. */
@@ -512,6 +515,12 @@ export interface ChannelAdapter {
   readonly name: string;
   /** Milliseconds that a client may be away and still receive what it missed. @defaultValue `0` */
   readonly resumeMs?: number;
+  /**
+   * Milliseconds between two updates of a message that grows, at least.
+   *
+   * @defaultValue `112`, nine updates per second
+   */
+  readonly updateMs?: number;
   /** Milliseconds that answers may continue when the kernel stops. @defaultValue the time of the
    *  stop, without the reserve for its other steps */
   readonly drainMs?: number;

@@ -246,6 +246,7 @@ function createSending(
     updates: ({ channel }) => adapters.get(channel)?.update !== undefined,
     isAsking: (to) => sessions.find(to)?.isAsking() === true,
     resumeMs: ({ channel }) => adapters.get(channel)?.resumeMs ?? 0,
+    updateMs: (channel) => adapters.updateMs(channel),
     ...{ clock, after, afterRunning: createRunningTimer({ clock, after }) },
   };
   const streams = new ReplyStreams(streamOptions, sessions);
@@ -462,6 +463,7 @@ function createService(scope: ChannelsScope, parts: Parts, recording: Recording)
         checkId("update", id);
         return openReplies.update(to, id, checkMessage("update", message));
       }),
+    updateMs: (channel) => adapters.updateMs(channel),
     drained: () => inbound.queues.drained(),
     handle: (application, options) => inbound.handle(application, options),
     stream: (to, options) => streams.open(to, options),

@@ -45,11 +45,23 @@ export class Recording {
       question !== undefined && record.canKeep(session);
     const keep = this.createKeep(adapter.name, record);
     type Receipt = AdapterReceipt | void;
-    const { name, resumeMs, drainMs, accepts, update, remove, typing, failed, ended, forgotten } =
-      adapter;
+    const {
+      name,
+      resumeMs,
+      updateMs,
+      drainMs,
+      accepts,
+      update,
+      remove,
+      typing,
+      failed,
+      ended,
+      forgotten,
+    } = adapter;
     return {
       name,
       ...(resumeMs !== undefined && { resumeMs }),
+      ...(updateMs !== undefined && { updateMs }),
       ...(drainMs !== undefined && { drainMs }),
       ...(accepts && { accepts }),
       ...(typing && { typing: (...args) => adapter.typing!(...args) }),

@@ -1,4 +1,4 @@
-/** Sends growing replies as updates of one message, at most nine updates per second. */
+/** Sends growing replies as updates of one message, no more of them than its channel takes. */
 import { codeOf, type Clock, type Release } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 import { checkAddress, checkLast, checkStream, maxText } from "./message-schema.ts";
@@ -15,7 +15,8 @@ import type {
 import type { Session, StreamWriter } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** Nine updates in any second leave room for the final update, which does not wait. */
+/** Nine updates in any second leave room for the final update, which does not wait. Channels may
+ *  name another time. */
 export const updateIntervalMs = 112;
 /** With these codes a later update may succeed, and the final update reports the failure. */
 const transientCodes: readonly string[] = [
@@ -31,6 +32,8 @@ interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
   readonly updates: (to: Address) => boolean;
   /** Returns whether a question of the session is open: `cancelWhenAlone` pauses. */
   readonly isAsking: (to: Address) => boolean;
+  /** Returns the milliseconds between two updates of a message. */
+  readonly updateMs: (channel: string) => number;
   /** Returns how long the channel lets clients of a session resume. */
   readonly resumeMs: (to: Address) => number;
   readonly clock: Clock;
@@ -332,9 +335,13 @@ class ReplyWriter implements StreamWriter {
     return true;
   }
 
+  /** True if the channel needs only what the text adds. */
+  private isGrown(content: string): boolean {
+    return this.receipt !== undefined && !this.isUnsure && content.startsWith(this.shown);
+  }
+
   private withText(content: string): GrowingMessage {
-    const isGrown = this.receipt !== undefined && !this.isUnsure && content.startsWith(this.shown);
-    const added = isGrown ? content.slice(this.shown.length) : undefined;
+    const added = this.isGrown(content) ? content.slice(this.shown.length) : undefined;
     return { ...this.common, content, ...(added !== undefined && { added }) };
   }
 
@@ -360,9 +367,10 @@ class ReplyWriter implements StreamWriter {
   /** Sends new text when the interval has passed and no other call to the channel is pending. */
   private schedule(): void {
     if (this.pending || this.cancelTimer || this.ended) return;
-    const { clock, after, updates } = this.options;
+    const { clock, after, updates, updateMs } = this.options;
     if (this.text === this.shown || !updates(this.to)) return;
-    const wait = Math.min(updateIntervalMs, this.shownAt + updateIntervalMs - clock.now());
+    const intervalMs = this.isGrown(this.text) ? updateMs(this.to.channel) : updateIntervalMs;
+    const wait = Math.min(intervalMs, this.shownAt + intervalMs - clock.now());
     if (wait > 0) {
       this.cancelTimer = after(wait, () => {
         this.cancelTimer = undefined;

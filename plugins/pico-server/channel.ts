@@ -195,6 +195,7 @@ export class PicoChannel {
           ends: this.ends,
           drainMs: () => config().drain_timeout * 1_000,
           fileUrl: (id) => http.url(mediaPath(id)),
+          after,
         }),
       ),
     );

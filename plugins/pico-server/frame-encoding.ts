@@ -290,4 +290,10 @@ export class EncodedEntry implements LogEntry {
   get frame(): Uint8Array {
     return payloadOf(this.framed);
   }
+
+  /** @returns The same frame once more, without a number. */
+  repeat(growth: TextGrowth): EncodedEntry {
+    const copy = Object.create(EncodedEntry.prototype) as EncodedEntry;
+    return Object.assign(copy, this, { numbered: false, growth });
+  }
 }

@@ -6,7 +6,7 @@ import type { Address, Channels, OutboundMessage, Receipt, ToolCall } from "../c
 import type { AnswerFiles } from "./answer-files.ts";
 import type { PendingMessage } from "./pending-messages.ts";
 
-/** Time between two updates of a message; at most nine per second. */
+/** Milliseconds between two updates that replace the text. */
 const updateIntervalMs = 112;
 /** Messages of the program that it may still update. */
 const maxMessages = 4_096;
@@ -110,6 +110,8 @@ export interface SentMessage {
   /** The text that the channel has; undefined if it is not known, or if the message is final. */
   shown: string | undefined;
   updatedAt: number;
+  /** The text of the latest update, which the channel may not have. */
+  latest: string;
   cancelTimer: Release | undefined;
 }
 
@@ -167,6 +169,7 @@ export class SentMessages {
       nextUpdate: undefined,
       shown: undefined,
       updatedAt: this.options.clock.now(),
+      latest: state.open?.content ?? "",
       cancelTimer: undefined,
     };
     this.messages.set(key, message);
@@ -228,6 +231,7 @@ export class SentMessages {
     message.cancelTimer?.();
     message.cancelTimer = message.nextUpdate = undefined;
     message.updatedAt = clock.now();
+    message.latest = update.content;
     const { address, repeated } = message;
     return this.enqueueFor(message, async (id) => {
       const { shown } = message;
@@ -244,13 +248,12 @@ export class SentMessages {
 
   /** Sends an update when the interval has passed, unless another one takes its place. */
   schedule(message: SentMessage, update: OutboundMessage): void {
-    const { clock, after } = this.options;
+    const { channels, clock, after } = this.options;
     message.nextUpdate = update;
+    const isGrown = update.content.startsWith(message.latest);
+    const intervalMs = isGrown ? channels.updateMs(message.address.channel) : updateIntervalMs;
     // The upper bound applies if the clock was set back.
-    const waitMs = Math.min(
-      updateIntervalMs,
-      Math.max(0, message.updatedAt + updateIntervalMs - clock.now()),
-    );
+    const waitMs = Math.min(intervalMs, Math.max(0, message.updatedAt + intervalMs - clock.now()));
     message.cancelTimer ??= after(waitMs, () => this.sendNext(message));
   }
 

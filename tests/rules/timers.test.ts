@@ -58,6 +58,7 @@ const pace = [
   "plugins/dashboard/server/api/figures.ts",
   "plugins/http/log-limiter.ts",
   "plugins/program/sent-messages.ts",
+  "plugins/pico-server/session/whole-texts.ts",
   "plugins/protocols/answer-run.ts",
   "plugins/protocols/sse.ts",
   "plugins/protocols/stream.ts",

@@ -21,6 +21,11 @@ export interface TextGrowth {
   readonly time: number;
   /** True if the text is complete. */
   readonly final: boolean;
+  /**
+   * `added`: only readers that are sent the added text need the entry, and one with `whole` and the
+   * same text follows for the others, or a later text. @defaultValue all readers need it
+   */
+  readonly only?: "added" | "whole";
 }
 
 /** A frame for the log. */

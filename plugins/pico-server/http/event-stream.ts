@@ -26,6 +26,7 @@ import {
 } from "../frame-encoding.ts";
 import type { Features } from "../session/features.ts";
 import { SentTexts } from "../session/sent-texts.ts";
+import { formOf } from "../session/whole-texts.ts";
 import type { Admission } from "../handshake/admission.ts";
 import { ByteCounter, countResume } from "../metrics.ts";
 import { helloFrames, retryBounds } from "../session/hello.ts";
@@ -205,11 +206,14 @@ export class EventStream implements Peer, OutboxOwner, ReaderListener {
       if (entry.numbered) this.outbox.send(encodePlaceholderOnce(entry), entry);
       return;
     }
-    this.messagesOut += 1;
-    if (type === "message.user" && !this.features.turns)
+    if (type === "message.user" && !this.features.turns) {
+      this.messagesOut += 1;
       return this.outbox.send(encodePlaceholderOnce(entry), entry);
-    if (this.texts?.accept(entry))
-      this.outbox.send(encodeGrowthOnce(entry), entry, encodeEventOnce);
+    }
+    const form = formOf(entry, this.texts);
+    if (form === "nothing") return;
+    this.messagesOut += 1;
+    if (form === "added") this.outbox.send(encodeGrowthOnce(entry), entry, encodeEventOnce);
     else this.outbox.send(encodeEventOnce(entry), entry);
   }
 

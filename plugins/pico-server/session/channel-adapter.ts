@@ -1,5 +1,5 @@
 // Converts between the messages of the application and frames, and sends them to the sessions.
-import { codeOf, type Clock } from "../../../kernel/index.ts";
+import { codeOf, type Clock, type Release } from "../../../kernel/index.ts";
 import { BoundedMap } from "../../../lib/util.ts";
 import type {
   AnswerEnd,
@@ -39,7 +39,8 @@ import {
   toPayload,
   toTurnEntry,
 } from "../../conversations/log/index.ts";
-import type { SessionLog } from "../../conversations/index.ts";
+import type { SessionLog, TextGrowth } from "../../conversations/index.ts";
+import { addedTextMs, WholeTexts, wholeTextMs } from "./whole-texts.ts";
 import { EncodedEntry, encodeTextMessage, type TextMessage } from "../frame-encoding.ts";
 
 /** @returns The frame, or the reason to reject it. */
@@ -269,6 +270,7 @@ interface ChannelAdapterOptions {
   /** Milliseconds that answers may continue when the kernel stops. */
   readonly drainMs: () => number;
   readonly fileUrl: FileUrl;
+  readonly after: (ms: number, run: () => void) => Release;
 }
 
 /** Sends each message to every connection of its session. */
@@ -276,6 +278,7 @@ export class PicoChannelAdapter implements ChannelAdapter {
   readonly name = "pico";
   readonly keeps = "itself";
   readonly resumeMs: number;
+  readonly updateMs: number;
   private readonly sessions: SessionLog;
   private readonly clock: Clock;
   private readonly onSent: () => void;
@@ -283,9 +286,14 @@ export class PicoChannelAdapter implements ChannelAdapter {
   private readonly ends: RecentEnds;
   private readonly fileUrl: FileUrl;
   private readonly readDrainMs: () => number;
+  private readonly wholeTexts: WholeTexts;
 
-  constructor({ sessions, clock, onSent, newId, ends, drainMs, fileUrl }: ChannelAdapterOptions) {
+  constructor(options: ChannelAdapterOptions) {
+    const { sessions, clock, onSent, newId, ends, drainMs, fileUrl, after } = options;
     this.readDrainMs = drainMs;
+    this.wholeTexts = new WholeTexts(after);
+    // Between nodes, each entry has the whole text.
+    this.updateMs = sessions.isShared ? wholeTextMs : addedTextMs;
     this.fileUrl = fileUrl;
     this.sessions = sessions;
     this.newId = newId;
@@ -316,6 +324,7 @@ export class PicoChannelAdapter implements ChannelAdapter {
   remove(session: string, id: string): Promise<AdapterReceipt> {
     const type = "message.delete";
     const frame = { type, payload: { message_id: id }, session_id: session } as const;
+    this.wholeTexts.end(session, id);
     const text = encode({ ...frame, timestamp: this.clock.now() });
     return this.write(session, id, new EncodedEntry(type, text, true, id));
   }
@@ -345,6 +354,7 @@ export class PicoChannelAdapter implements ChannelAdapter {
   }
 
   forgotten(session: string): void {
+    this.wholeTexts.forget(session);
     this.ends.forget(session);
   }
 
@@ -390,14 +400,42 @@ export class PicoChannelAdapter implements ChannelAdapter {
     else {
       entry.answers = final && kind === undefined ? request : undefined;
       if ((type === "message.update" || !final) && cut === undefined)
-        entry.growth = {
+        entry.growth = this.pace(session, id, entry, {
           length: content.length,
           added: addedBy(message),
           time: now,
           final: final ?? false,
-        };
+        });
+      else this.wholeTexts.end(session, id);
     }
     return this.write(session, id, entry);
+  }
+
+  /** Clients with whole texts receive fewer updates, and always the latest text. */
+  private pace(session: string, id: string, entry: EncodedEntry, growth: TextGrowth): TextGrowth {
+    const { wholeTexts } = this;
+    if (growth.final || this.sessions.isShared) {
+      wholeTexts.end(session, id);
+      return growth;
+    }
+    if (entry.numbered || growth.added === undefined) {
+      wholeTexts.sent(session, id);
+      return growth;
+    }
+    const later = (): void => void this.repeat(session, entry, growth);
+    return wholeTexts.grown(session, id, later) ? growth : { ...growth, only: "added" };
+  }
+
+  /** Sends the whole text to the clients that were not sent what was added. */
+  private async repeat(session: string, entry: EncodedEntry, growth: TextGrowth): Promise<void> {
+    const repeated = entry.repeat({ ...growth, only: "whole" });
+    try {
+      await this.sessions.append(session, repeated);
+    } catch {
+      // The next text contains this one.
+    } finally {
+      repeated.growth = undefined;
+    }
   }
 
   /** Sends a frame to the current subscribers. A failure is ignored: the frame may be lost. */

@@ -13,6 +13,11 @@ export class SentTexts {
   /** Length of the text by message id; the most recently sent is last. */
   private readonly lengths = new BoundedMap<string, number>(maxTexts);
 
+  /** True if the client has the text after this entry. */
+  has({ message, growth }: SequencedEntry): boolean {
+    return message !== undefined && this.lengths.get(message) === growth?.length;
+  }
+
   /**
    * Records that the client is sent the text of the entry.
    *

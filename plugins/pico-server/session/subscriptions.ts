@@ -16,6 +16,7 @@ import type { RunningMessage } from "../../channels/index.ts";
 import type { Features } from "./features.ts";
 import { missingQuestions, type OpenQuestions } from "./open-questions.ts";
 import { SentTexts } from "./sent-texts.ts";
+import { formOf } from "./whole-texts.ts";
 import type {
   Cursor,
   JoinOptions,
@@ -374,8 +375,9 @@ export class Subscriptions implements ReaderListener {
     const hasPosition = isResumer && entry.numbered;
     if (hasPosition) this.releaseTurns();
     const whole = hasPosition ? frameWithPositionOnce : frameWithoutPosition;
-    if (isResumer && this.texts?.accept(entry)) this.owner.send(growthOnce(entry), entry, whole);
-    else this.owner.send(whole(entry), entry);
+    const form = formOf(entry, isResumer ? this.texts : undefined);
+    if (form === "added") this.owner.send(growthOnce(entry), entry, whole);
+    else if (form === "whole") this.owner.send(whole(entry), entry);
   }
 
   replayed(reader: SessionReader, count: number, ends: Replay["ends"]): void {

@@ -67,6 +67,30 @@ async function streaming(
 }
 
 describe("ReplyStream", () => {
+  test("follows the pace of the channel while the text grows", async () => {
+    const channel = updatable({ updateMs: 45 });
+    await streaming(channel, async ({ answer, clock }) => {
+      answer.write("a");
+      await turn();
+      const after = async (ms: number): Promise<number> => {
+        clock.increment(ms);
+        await turn();
+        return channel.sent.length;
+      };
+      answer.write("b");
+      expect([await after(44), await after(1)]).toEqual([1, 2]);
+      // A replaced text is sent whole, so it waits for the longer time.
+      answer.replace("x");
+      expect([await after(111), await after(1)]).toEqual([2, 3]);
+      expect(shown(channel.sent)).toEqual([
+        ["send", "a", false],
+        ["update", "ab"],
+        ["update", "x"],
+      ]);
+      await answer.end();
+    });
+  });
+
   test("sends one message, updates it and ends with a final update", async () => {
     const channel = updatable();
     await streaming(channel, async ({ answer, clock }) => {

@@ -261,3 +261,57 @@ describe("message.append in the send queue", () => {
     ]);
   });
 });
+
+describe("an answer in 40 pieces within a second", () => {
+  test("appears in 22 steps where frames add text", async () => {
+    await using service = await startPicoServer();
+    const appending = await join(service, `&pico_ext=1${appends}`);
+    const whole = [await join(service, ""), await join(service, "&pico_ext=1")];
+    const stream = service.services.channels.stream(to);
+    const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    let text = "";
+    for (let piece = 0; piece < 40; piece += 1) {
+      text += `${piece} `;
+      stream.write(`${piece} `);
+      await turn();
+      service.clock.increment(25);
+      await turn();
+    }
+    // The application pauses: every client has the whole text.
+    for (let ms = 0; ms < 112; ms += 28) {
+      service.clock.increment(28);
+      await turn();
+    }
+    const textOf = ({ frames }: Client): string =>
+      (frames as unknown as AppendedFrame[]).reduce(
+        (before, { payload: { at, content = "" } }) => before.slice(0, at ?? 0) + content,
+        "",
+      );
+    for (const client of [appending, ...whole]) await waitFor(() => textOf(client) === text);
+    expect(appending.frames.length).toBeGreaterThanOrEqual(20);
+    expect(appending.frames.length).toBeLessThanOrEqual(25);
+    for (const { frames } of whole) {
+      expect(frames.length).toBeGreaterThanOrEqual(8);
+      expect(frames.length).toBeLessThanOrEqual(10);
+    }
+    await stream.end();
+    for (const { frames } of [appending, ...whole])
+      await waitFor(() => frames.at(-1)?.payload?.["final"] === true);
+  });
+
+  test("sends no whole text of a message after its end or removal", async () => {
+    await using service = await startPicoServer();
+    const client = await join(service, "");
+    const { channels } = service.services;
+    for (const end of ["final", "remove"]) {
+      const { id } = await channels.send(to, { content: "a", final: false });
+      await channels.update(to, id, { content: "ab", added: "b" });
+      if (end === "remove") await channels.remove(to, id);
+      else await channels.update(to, id, { content: "abc", final: true });
+    }
+    service.clock.increment(1_000);
+    await channels.send(to, { content: "end" });
+    const types = (await next(client, 5)).map(({ type }) => type.replace("message.", ""));
+    expect(types).toEqual(["create", "update", "create", "delete", "create"]);
+  });
+});
