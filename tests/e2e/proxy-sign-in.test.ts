@@ -13,7 +13,7 @@ import { picoServer } from "../../plugins/pico-server/index.ts";
 import { memory } from "../../plugins/token-store/index.ts";
 import { startDashboard, TOKEN, type DashboardServer } from "../support/dashboard-server.ts";
 import { wsLines } from "../support/pico-server-harness.ts";
-import { exchange } from "./proxies.ts";
+import { startOauth2Proxy } from "./oauth2-proxy.ts";
 import { proxySecret, signInProxies, type SignInProxy } from "./sign-in-proxies.ts";
 
 /** Starts a service that answers as a sign-in service does: a cookie names the person. */
@@ -36,23 +36,6 @@ async function startSignIn(header: string) {
     },
   };
 }
-
-/** The changes of docs/security.md for another service. */
-const ofOauth2Proxy = {
-  nginx: (text: string) =>
-    exchange(
-      exchange(text, /\/api\/authz\/auth-request/, "/oauth2/auth"),
-      /\$upstream_http_remote_user/,
-      "$upstream_http_x_auth_request_user",
-    ),
-  Caddy: (text: string) =>
-    exchange(
-      exchange(text, /\/api\/authz\/forward-auth/, "/oauth2/auth"),
-      /copy_headers Remote-User/,
-      "copy_headers X-Auth-Request-User>Remote-User",
-    ),
-};
-const asDocumented = (text: string): string => text;
 
 const found = new EventEmitter();
 
@@ -156,7 +139,7 @@ describe.each(["nginx", "Caddy"] as const)("sign-in by %s", (name) => {
     await using signIn = await startSignIn("Remote-User");
     await using server = await startDoorward(() => proxy?.url.href);
     const ports = { port: server.port, signIn: signIn.port };
-    await using running = await start({ ...ports, change: asDocumented });
+    await using running = await start({ ...ports, service: "Authelia" });
     const { url } = (proxy = running);
     const of = (user: string) => statusOf(url, "/api/status", ["Cookie", `user=${user}`]);
     expect([await of("ann"), await of("eve")]).toEqual([200, 403]);
@@ -181,22 +164,24 @@ describe.each(["nginx", "Caddy"] as const)("sign-in by %s", (name) => {
   });
 
   test.skipIf(program === undefined)("lets oauth2-proxy decide, and no header", async () => {
-    await using signIn = await startSignIn("X-Auth-Request-User");
+    await using signIn = await startOauth2Proxy();
     await using server = await startDoorward(() => undefined);
     const ports = { port: server.port, signIn: signIn.port };
-    await using running = await start({ ...ports, change: ofOauth2Proxy[name] });
-    const of = (user: string) => statusOf(running.url, "/api/status", ["Cookie", `user=${user}`]);
-    expect([await of("ann"), await of("eve")]).toEqual([200, 403]);
-    const theirs = ["X-Auth-Request-User", "ann", "Cookie", "user=eve"];
-    expect(await statusOf(running.url, "/api/status", theirs)).toBe(403);
-    const asked = signIn.paths.length;
-    // Addresses of clients reach Doorward without the sign-in, and without the header.
-    const keys = await statusOf(
-      running.url,
-      "/keys/history?session_id=a",
-      spoofs["header and secret"]!,
-    );
-    expect([keys, signIn.paths.length]).toEqual([401, asked]);
+    await using running = await start({ ...ports, service: "oauth2-proxy" });
+    const { url } = running;
+    const stranger = await send(url, "/chat?a=1", []);
+    const { location } = stranger.headers;
+    expect([stranger.statusCode, location]).toEqual([302, "/oauth2/sign_in?rd=/chat?a=1"]);
+    const [ann, eve] = [await signIn.cookie(url, "ann"), await signIn.cookie(url, "eve")];
+    expect(await statusOf(url, "/api/status", ["Cookie", ann])).toBe(200);
+    expect(await statusOf(url, "/api/status", ["Cookie", eve])).toBe(403);
+    for (const header of ["X-Auth-Request-User", "X-Forwarded-User", "Remote-User"]) {
+      const lines = [header, "ann", ...secret];
+      expect(await statusOf(url, "/api/status", [...lines, "Cookie", eve])).toBe(403);
+      expect(await statusOf(url, "/api/status", lines)).toBe(302);
+      // Addresses of clients reach Doorward without the sign-in, and without the header.
+      expect(await statusOf(url, "/keys/history?session_id=a", lines)).toBe(401);
+    }
   });
 
   test.skipIf(program === undefined)("finds a header that clients can send", async () => {
@@ -216,10 +201,10 @@ describe.each(["nginx", "Caddy"] as const)("sign-in by %s", (name) => {
             .replace("request_header -Remote-User", "")
             .replace(
               "reverse_proxy @clients 127.0.0.1:18800",
-              "reverse_proxy @clients 127.0.0.1:18800 {\n\t\t\theader_up X-Doorward-Proxy SECRET\n\t\t}",
+              `reverse_proxy @clients 127.0.0.1:18800 {\nheader_up X-Doorward-Proxy ${proxySecret}\n}`,
             )
             .replace("SECRET", proxySecret);
-    await using running = await start({ ...ports, change: careless });
+    await using running = await start({ ...ports, service: "Authelia", change: careless });
     proxy = running;
     const bearer = { authorization: `Bearer ${TOKEN}` };
     const doctor = await server.post("/api/doctor", {}, bearer);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { caddy } from "./caddy.ts";
 import { freePort } from "./free-port.ts";
 import { nginx } from "./nginx.ts";
-import { exchange, runProxy } from "./proxies.ts";
+import { exchange, runProxy, same } from "./proxies.ts";
 
 /** The value of X-Doorward-Proxy. */
 export const proxySecret = "s".repeat(43);
@@ -13,30 +13,45 @@ export const proxySecret = "s".repeat(43);
 const documented = (name: string): Promise<string> =>
   readFile(new URL(`../../docs/deploy/${name}`, import.meta.url), "utf8");
 
+/** Service -> its files, and the address that they name. */
+const services = {
+  Authelia: {
+    nginx: "nginx-sign-in.conf",
+    caddy: "Caddyfile.sign-in",
+    address: "127.0.0.1:9091",
+  },
+  "oauth2-proxy": {
+    nginx: "nginx-oauth2-proxy.conf",
+    caddy: "Caddyfile.oauth2-proxy",
+    address: "127.0.0.1:4180",
+  },
+} as const;
+
 interface SignInTarget {
   /** Port of Doorward. */
   readonly port: number;
   /** Port of the service that signs people in. */
   readonly signIn: number;
-  /** Changes the file, as docs/security.md says for another service. */
-  readonly change: (text: string) => string;
+  readonly service: keyof typeof services;
+  /** Changes the file. @defaultValue as documented */
+  readonly change?: (text: string) => string;
 }
 
 export interface SignInProxy extends AsyncDisposable {
   readonly url: URL;
 }
 
-const filled = (text: string, { port, signIn, change }: SignInTarget): string =>
-  exchange(
-    change(text).replaceAll("127.0.0.1:18800", `127.0.0.1:${port}`).replace("SECRET", proxySecret),
-    /127\.0\.0\.1:9091/,
-    `127.0.0.1:${signIn}`,
-  );
+function filled(text: string, { port, signIn, service, change = same }: SignInTarget): string {
+  const { address } = services[service];
+  return change(exchange(text, /SECRET/, proxySecret))
+    .replaceAll("127.0.0.1:18800", `127.0.0.1:${port}`)
+    .replaceAll(address, `127.0.0.1:${signIn}`);
+}
 
 async function startNginx(target: SignInTarget): Promise<SignInProxy> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-sign-in-"));
   const own = await freePort();
-  let text = filled(await documented("nginx-sign-in.conf"), target);
+  let text = filled(await documented(services[target.service].nginx), target);
   text = exchange(text, /listen 443 ssl;/, `listen 127.0.0.1:${own};`);
   text = text.replace(/^ +ssl_certificate.*\n/gm, "");
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
@@ -55,7 +70,7 @@ async function startNginx(target: SignInTarget): Promise<SignInProxy> {
 async function startCaddy(target: SignInTarget): Promise<SignInProxy> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-sign-in-"));
   const own = await freePort();
-  const text = filled(await documented("Caddyfile.sign-in"), target);
+  const text = filled(await documented(services[target.service].caddy), target);
   const site = exchange(text, /^door\.example\.org/m, `http://127.0.0.1:${own}`);
   const config = join(folder, "Caddyfile");
   const options = [
