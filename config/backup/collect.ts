@@ -21,6 +21,10 @@ export const secretFiles = [
   "launcher-config.json",
   "state/sign-ins.json",
 ] as const;
+/** Values of records may be secrets, such as the key of notifications. These have none. */
+const plainRecords = /^(?:acp|decisions)\.[^/]+\.jsonl$/;
+const recordsOfPlugins = "state/records";
+const recordName = /^state\/records\/[^/.][^/]*\.jsonl$/;
 /** The file in which Doorward notes its backups. */
 const statusFile = "state/backups.json";
 
@@ -28,6 +32,20 @@ const statusFile = "state/backups.json";
 export function nameIn(home: string, path: string): string | undefined {
   const name = relative(home, path).split(sep).join("/");
   return name !== "" && isEntryName(name) ? name : undefined;
+}
+
+/** True for a file that a backup contains only encrypted. */
+export const isSecretFile = (name: string): boolean =>
+  (secretFiles as readonly string[]).includes(name) ||
+  (recordName.test(name) && isEntryName(name) && !plainRecords.test(basename(name)));
+
+/** @returns Records of plugins that a backup contains only encrypted. */
+export async function secretRecords(home: string): Promise<readonly HomeFile[]> {
+  const folder = await realPath(join(home, recordsOfPlugins));
+  const found: HomeFile[] = [];
+  for await (const file of walk(folder, recordsOfPlugins, { without: new Set(), skipped() {} }))
+    if (isSecretFile(file.name)) found.push(file);
+  return found;
 }
 
 interface WalkOptions {
@@ -80,6 +98,7 @@ export async function* collect(
   const store = await realPath(places.store.path);
   const inState = (name: string): string => join(state, basename(name));
   const left = [
+    inState("records"),
     media,
     join(home, "state", "media"),
     inState("media"),
@@ -88,6 +107,9 @@ export async function* collect(
   const databases = [store, `${store}-wal`, `${store}-shm`, `${store}-journal`];
   const own = [inState(statusFile), inState("state/sign-ins.json")];
   yield* walk(state, "state", { without: new Set([...left, ...databases, ...own]), skipped });
+  const records = { without: new Set<string>(), skipped };
+  for await (const file of walk(inState("records"), recordsOfPlugins, records))
+    if (!isSecretFile(file.name)) yield file;
 }
 
 /** Sections whose secrets are known: see `docs/configuration.md`. */

@@ -16,8 +16,8 @@ export const names = {
 /** Version of the form of backups. */
 export const format = 1;
 const maxHeaderBytes = 64 * 1024;
-/** Many times the size of all files with tokens. */
-const maxSecretBytes = 16 * 1024 * 1024;
+/** Of the encrypted files. Records of one plugin have at most 8 MiB a name. */
+export const maxSecretBytes = 128 * 1024 * 1024;
 
 /** The first entry. */
 export interface BackupHeader {

@@ -10,13 +10,14 @@ import { copyDatabase, inspectStore } from "../../plugins/conversations/index.ts
 import type { Environment } from "../load/index.ts";
 import {
   format,
+  maxSecretBytes,
   names,
   scanBackup,
   sumLine,
   type BackupHeader,
   type StoreSummary,
 } from "./content.ts";
-import { collect, nameIn, remove, secretFiles, withoutSecrets } from "./collect.ts";
+import { collect, nameIn, remove, secretFiles, secretRecords, withoutSecrets } from "./collect.ts";
 import { backupErrors, isSystemError } from "./errors.ts";
 import { exists } from "./paths.ts";
 import { otherNames, readPlaces, type BackupPlaces } from "./places.ts";
@@ -165,11 +166,7 @@ class Backup {
         await this.addHomeFile(names.home + name, path);
       await this.noteOmissions(places, skipped);
       const sums = await this.addSums();
-      if (seal) {
-        const plain = Buffer.from(JSON.stringify(secrets));
-        const sealed = await encrypt(plain, sums, seal);
-        await this.writer.add(this.entry(names.secrets, sealed.length), Readable.from([sealed]));
-      }
+      if (seal) await this.addSecrets(secrets, sums, seal);
       const bytes = await this.writer.finish();
       const { files } = await this.check();
       return { file, bytes, store, files, tokens: seal !== undefined, notes: this.notes };
@@ -259,6 +256,20 @@ class Backup {
     return secrets;
   }
 
+  private async addSecrets(
+    settings: Record<string, string>,
+    sums: Buffer,
+    seal: SealOptions,
+  ): Promise<void> {
+    const secrets = { ...settings };
+    for (const { name, path } of await secretRecords(this.options.home))
+      secrets[name] = await readFile(path, "utf8");
+    const sealed = await encrypt(Buffer.from(JSON.stringify(secrets)), sums, seal);
+    if (sealed.length > maxSecretBytes)
+      throw backupErrors.BACKUP_FAILED("state/records", "it is larger than 128 MiB");
+    await this.writer.add(this.entry(names.secrets, sealed.length), Readable.from([sealed]));
+  }
+
   private async addDatabase(name: string): Promise<void> {
     const { size } = await stat(this.parts.database);
     const entry = this.entry(names.home + name, size);
@@ -327,7 +338,9 @@ class Backup {
     const { home, seal, env } = this.options;
     const few = (list: readonly string[]): string =>
       list.slice(0, 8).join(", ") + (list.length > 8 ? ` and ${list.length - 8} more` : "");
-    if (!seal) this.notes.push("Tokens and sign-ins are not in this backup. To add them: -tokens");
+    const isPlain = (await secretRecords(home)).length === 0;
+    const missing = `Tokens${isPlain ? "" : ", records of plugins"} and sign-ins`;
+    if (!seal) this.notes.push(`${missing} are not in this backup. To add them: -tokens`);
     if (skipped.length > 0)
       this.notes.push(`Links and special files are not in this backup: ${few(skipped)}`);
     const others = (await otherNames(home)).filter((name) => join(home, name) !== folder);

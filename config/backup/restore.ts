@@ -16,7 +16,7 @@ import {
 } from "../../lib/files/index.ts";
 import { isObject } from "../../lib/util.ts";
 import { inspectStore, type StoreContent } from "../../plugins/conversations/index.ts";
-import { secretFiles } from "./collect.ts";
+import { isSecretFile } from "./collect.ts";
 import { scanBackup, type BackupHeader, type CheckedBackup, type HomeSink } from "./content.ts";
 import { backupErrors, isSystemError } from "./errors.ts";
 import { stagingOf } from "./interrupted.ts";
@@ -140,7 +140,7 @@ async function openSecrets(
   if (plain === undefined) throw backupErrors.PASSPHRASE_WRONG(file);
   const value: unknown = JSON.parse(plain.toString());
   const isKnown = ([name, text]: [string, unknown]): boolean =>
-    (secretFiles as readonly string[]).includes(name) && typeof text === "string";
+    isSecretFile(name) && typeof text === "string";
   if (!isObject(value) || !Object.entries(value).every(isKnown))
     throw backupErrors.BACKUP_BROKEN(file, "its tokens are not those of a home");
   return value as Secrets;

@@ -81,6 +81,34 @@ describe("doorward backup", () => {
       expect(plain).toContain('"command":["true"]');
     }));
 
+  test("contains records of plugins only with a passphrase", () =>
+    withBackupHome(async (home) => {
+      const folder = join(home.home, "state", "records");
+      await mkdir(folder, { recursive: true });
+      const records = {
+        "push.keys.jsonl": "the private key of notifications",
+        "keys.keys.jsonl": "the hash of a key",
+        "mine.secrets.jsonl": "a secret of a plugin",
+        "decisions.lines.jsonl": "a decision of a person",
+      };
+      for (const [name, text] of Object.entries(records)) await writeFile(join(folder, name), text);
+      const file = join(home.folder, "b.tar");
+      expect((await home.run(`backup ${file}`)).said).toContain("records of plugins and sign-ins");
+      const sealed = join(home.folder, "c.tar");
+      const words = `-passphrase-file ${home.folder}/passphrase`;
+      await home.run(`backup ${sealed} -tokens ${words}`);
+      for (const path of [file, sealed]) {
+        const text = await readFile(path, "latin1");
+        const found = Object.values(records).filter((record) => text.includes(record));
+        expect(found).toEqual(["a decision of a person"]);
+      }
+      await home.run(`restore ${file} -replace`);
+      expect(await readdir(folder)).toEqual(["decisions.lines.jsonl"]);
+      await home.run(`restore ${sealed} -replace ${words}`);
+      for (const [name, text] of Object.entries(records))
+        expect(await readFile(join(folder, name), "utf8")).toBe(text);
+    }));
+
   test("writes a tar file with a list of hashes", () =>
     withBackupHome(async (home) => {
       const deep = join(home.home, "state", "program", "ü".repeat(60), "x".repeat(90));
