@@ -2,6 +2,7 @@
 import { formatUtc } from "../../lib/util.ts";
 import {
   readCalls,
+  droppedTurns,
   turnEnd,
   turnLabel,
   type ConversationSummary,
@@ -54,7 +55,10 @@ function list(context: CommandContext): Promise<number> {
     const { conversations: all, before, notKept = [] } = body;
     for (const one of all) {
       const count = `${one.turns} ${one.turns === 1 ? "message" : "messages"}`;
-      context.out(`${one.id}  used ${formatUtc(one.usedAt)}  ${count}  ${titleOf(one)}\n`);
+      const dropped = droppedTurns(one);
+      const note = dropped === undefined ? "" : ` (${dropped})`;
+      const used = formatUtc(one.usedAt);
+      context.out(`${one.id}  used ${used}  ${count}${note}  ${titleOf(one)}\n`);
     }
     if (all.length === 0) context.say("there are no conversations\n");
     if (before !== undefined)
@@ -98,6 +102,8 @@ function show(context: CommandContext, id: string): Promise<number> {
   const path = `conversations/${id}?${queryOf(context, ["before", "limit"])}`;
   return askAndPrint<ShowBody>(context, ["GET", path], ({ conversation, turns, before }) => {
     context.out(`${titleOf(conversation)}\n`);
+    const dropped = droppedTurns(conversation);
+    if (dropped !== undefined && before === undefined) context.out(`\n(${dropped})\n`);
     for (const turn of turns) {
       const media = (turn.attachments ?? []).map(
         ({ type, filename }) => `[${sanitizeLine(filename ?? type)}]\n`,

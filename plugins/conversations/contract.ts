@@ -128,6 +128,8 @@ export interface ConversationSummary extends Address {
   readonly usedAt: number;
   /** Turns of both sides that are not deleted. */
   readonly turns: number;
+  /** How many of them, the earliest, the store keeps no longer. Absent if it keeps all. */
+  readonly dropped?: number;
   /**
    * The text of the latest message of either side, without the markup of markdown, in one line of
    * at most 120 characters. Only in lists, and absent if the last eight turns have no text.

@@ -82,6 +82,23 @@ export function turnLabel({
   return `${author}, ${kind === "tool_calls" ? "tool calls" : kind}`;
 }
 
+/**
+ * Says which turns of a conversation cannot be shown, as `doorward conversations show` and exported
+ * documents do.
+ *
+ * @returns Undefined if the store keeps all of them.
+ * @example
+ * import { droppedTurns } from "doorward/plugins/conversations";
+ * droppedTurns({ dropped: 1716 }); // "1,716 earlier messages are no longer kept"
+ */
+export function droppedTurns({
+  dropped = 0,
+}: Pick<ConversationSummary, "dropped">): string | undefined {
+  if (dropped === 0) return undefined;
+  const count = dropped.toLocaleString("en-US");
+  return `${count} earlier ${dropped === 1 ? "message is" : "messages are"} no longer kept`;
+}
+
 const unfinishedTexts = {
   waiting: "the answer waits for the application",
   ended: "the application ended after this answer and wrote nothing more; check what it did",
@@ -181,11 +198,12 @@ async function* toJson(
 }
 
 async function* toMarkdown(
-  { title, channel, session }: ConversationSummary,
+  { title, channel, session, dropped = 0 }: ConversationSummary,
   turns: AsyncIterable<Turn>,
 ): AsyncIterable<string> {
   yield `# ${escapeMarkdown(title || session)}\n\n`;
   yield `Channel ${escapeMarkdown(channel)}, session ${escapeMarkdown(session)}\n`;
+  if (dropped > 0) yield `\n(${droppedTurns({ dropped })})\n`;
   for await (const turn of turns) yield toSection(turn);
 }
 

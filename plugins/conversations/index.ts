@@ -14,7 +14,7 @@ import type {
 
 export type { StoreConfig } from "./config.ts";
 export { conversationsErrors } from "./errors.ts";
-export { readCalls, turnEnd, turnLabel, type TurnCall } from "./document.ts";
+export { droppedTurns, readCalls, turnEnd, turnLabel, type TurnCall } from "./document.ts";
 export type * from "./log/session-log.ts";
 export { findSqliteDriver } from "./sqlite/driver.ts";
 export { assertStoreFile } from "./sqlite/schema.ts";

@@ -36,7 +36,9 @@ end
 
 const append = `
 -- Drops the oldest frames of a session, and tells their nodes if no client has received them.
+-- @return Also the number of complete turns among them.
 local function drop(h, sk, top, size, dropped, written)
+  local turns = 0
   while top - dropped > frames or size > bytes do
     local oldest = redis.call('XRANGE', h, '-', '+', 'COUNT', 32)
     if #oldest == 0 then break end
@@ -44,6 +46,9 @@ local function drop(h, sk, top, size, dropped, written)
       if top - dropped <= frames and size <= bytes then break end
       dropped = tonumber(string.match(entry[1], '^%d+'))
       size = size - #entry[2][4]
+      local head = entry[2][2]
+      local isWhole = string.find(head, '"f":1', 1, true)
+      if isWhole or string.find(head, '"t":"message.user"', 1, true) then turns = turns + 1 end
       local origin = dropped > written and string.match(entry[2][2], '^"n":"([%w_-]+)"')
       if origin then
         local lost = '{"t":"lost","k":"' .. sk .. '","s":' .. dropped .. '}'
@@ -52,7 +57,7 @@ local function drop(h, sk, top, size, dropped, written)
     end
     redis.call('XTRIM', h, 'MINID', (dropped + 1) .. '-0')
   end
-  return size, dropped
+  return size, dropped, turns
 end
 
 -- @return The reply for a number that this node has used before; nil for a new one.
@@ -99,8 +104,10 @@ local function number(m, h, sk, top, v, a)
   local room = frames >= ${dropShare * 8} and 1 + 1 / ${dropShare} or 1
   local set = {'HSET', m, 's', top, 'n:' .. node, ARGV[a + 12] .. ':' .. top}
   if top - dropped > frames * room or size > bytes * room then
-    size, dropped = drop(h, sk, top, size, dropped, tonumber(v[7] or '0'))
+    local gone
+    size, dropped, gone = drop(h, sk, top, size, dropped, tonumber(v[7] or '0'))
     set[#set + 1], set[#set + 2] = 'dr', dropped
+    if gone > 0 then redis.call('HINCRBY', m, 'dt', gone) end
   end
   set[#set + 1], set[#set + 2] = 'y', size
   if not v[6] then set[#set + 1], set[#set + 2] = 'na', (v[15] or '') .. node .. ' ' end

@@ -52,13 +52,15 @@ const isCount = (text: string | undefined): boolean =>
 
 /** @throws TypeError if another program has written the fields. */
 function toSummary(sk: string, fields: readonly Reply[]): ConversationSummary | undefined {
-  const [creation, address, title, name, createdAt, usedAt, turns] = fields.map(textOf);
+  const [creation, address, title, name, createdAt, usedAt, turns, dropped] = fields.map(textOf);
   if (fields.length === 0) throw new TypeError("not a hash");
   if (creation === undefined || address === undefined || createdAt === undefined) return undefined;
   const parsed: unknown = JSON.parse(address);
-  if (!isAddress(parsed) || ![createdAt, usedAt, turns].every(isCount))
+  if (!isAddress(parsed) || ![createdAt, usedAt, turns, dropped].every(isCount))
     throw new TypeError("malformed fields");
   const { channel, session } = parsed;
+  const all = Math.max(0, Number(turns ?? 0));
+  const gone = Math.min(all, Number(dropped ?? 0));
   return {
     id: sk + creation,
     channel,
@@ -67,12 +69,27 @@ function toSummary(sk: string, fields: readonly Reply[]): ConversationSummary | 
     renamed: name !== undefined,
     createdAt: Number(createdAt),
     usedAt: Number(usedAt),
-    turns: Math.max(0, Number(turns ?? 0)),
+    turns: all,
+    ...(gone > 0 && { dropped: gone }),
   };
 }
 
+/** The latest updates of messages, which have no number until their text is complete. */
+type Growing = ReadonlyMap<string, Buffer>;
+
+/** @param reply - Ids and frames in turn. */
+function toGrowing(reply: Reply | undefined): Growing {
+  const values = (reply ?? []) as readonly Reply[];
+  const growing = new Map<string, Buffer>();
+  for (let at = 0; at + 1 < values.length; at += 2) {
+    const [id, frame] = [values[at], values[at + 1]];
+    if (Buffer.isBuffer(frame)) growing.set(String(id), frame);
+  }
+  return growing;
+}
+
 /** Assembles the turns of the entries, oldest first. */
-function toTurns(entries: readonly StreamEntry[]): readonly Turn[] {
+function toTurns(entries: readonly StreamEntry[], growing: Growing = new Map()): readonly Turn[] {
   const turns = new Map<string, { readonly first: StreamEntry; last: StreamEntry }>();
   for (const entry of entries) {
     const { t = "", m } = entry.head;
@@ -84,13 +101,17 @@ function toTurns(entries: readonly StreamEntry[]): readonly Turn[] {
     else turns.set(key, { first: entry, last: entry });
   }
   return [...turns.values()].flatMap(({ first, last }): Turn[] => {
+    const final = last.head.f === 1;
+    const isUser = first.head.t === "message.user";
+    // The node of an answer without an end may be gone: this is all that it wrote.
+    const latest = final || isUser ? undefined : growing.get(first.head.m ?? "");
     const turn = toTurn({
       seq: first.seq,
       message: first.head.m,
-      isUser: first.head.t === "message.user",
-      final: last.head.f === 1,
+      isUser,
+      final,
       at: first.head.a ?? 0,
-      frame: last.frame,
+      frame: latest ?? last.frame,
     });
     return turn ? [turn] : [];
   });
@@ -156,17 +177,16 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
   ): Promise<Page<Turn>> {
     const { channel, session } = await this.get(id);
     const { place } = this.placeOf(id);
-    const values = [0];
-    const call = { script: "catchUp", keys: place.keys, values, repeats: true } as const;
+    const call = { script: "history", keys: place.keys, values: [], repeats: true } as const;
     const reply = await this.options.link.run(call).catch((error: unknown) => {
       if (codeOf(error) !== "internal") throw error;
       this.options.malformed(place.sk);
       return [];
     });
-    const [epoch, , entries] = reply as readonly Reply[];
+    const [epoch, entries, growing] = reply as readonly Reply[];
     const malformed = (): void => this.options.malformed(place.sk);
     const stream = toStreamEntries(entries, malformed);
-    const turns = await markTurns(toTurns(stream), {
+    const turns = await markTurns(toTurns(stream, toGrowing(growing)), {
       entries: stream,
       ends: () => this.ends(place),
       workedOn: () => this.options.workedOn({ channel, session }),

@@ -119,7 +119,7 @@ return former + 1
 `;
 
 const summary = `
-local fields = redis.pcall('HMGET', KEYS[1], 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu')
+local fields = redis.pcall('HMGET', KEYS[1], 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu', 'dt')
 if fields.err then return {} end
 return fields
 `;
@@ -158,7 +158,8 @@ for _ = 1, 20 do
         if bytes > ${maxPreviewBytes} then break end
         table.insert(latest, 1, entry)
       end
-      local fields = redis.pcall('HMGET', keyOf(sk, 'm'), 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu')
+      local fields = redis.pcall('HMGET', keyOf(sk, 'm'), 'c', 'ad', 'ti', 'nm', 'ca', 'ua', 'tu',
+        'dt')
       if fields.err then fields = {} end
       rows[#rows + 1] = {sk, found[at + 1], fields, latest}
     end

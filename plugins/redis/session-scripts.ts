@@ -3,7 +3,8 @@
 /*
  * Fields of the hash `m` of a session:
  *   e epoch, s top, p former epoch, b last number of the former epoch, l lineage, y bytes of the
- *   frames, dr last number that was dropped, x time of the last expiry, o owner, f fence,
+ *   frames, dr last number that was dropped, dt turns that were dropped,
+ *   x time of the last expiry, o owner, f fence,
  *   w written, pl plain, ak acknowledged, n:<node> `counter:number` of the node's last append,
  *   na the nodes with such a field, pw set while `w` exists, ix time of the last removal of ids,
  *   c creation id, ad address, ti title, nm chosen name, ca created, ua used, tu turns,
@@ -160,6 +161,15 @@ local entries = redis.call('XRANGE', KEYS[2], (tonumber(ARGV[1]) + 1) .. '-0', '
 return {v[1], tonumber(v[2]), entries, v[3] or ''}
 `;
 
+/** The entries of the window, and the latest update of each unfinished message. */
+const history = `
+local v = redis.call('HMGET', KEYS[1], 'e')
+if not v[1] then return {false, {}, {}} end
+redis.call('HSET', KEYS[1], 'x', redis.call('TIME')[1] * 1000) -- a write, which WAIT can confirm
+local growing = redis.pcall('HGETALL', KEYS[3])
+return {v[1], redis.call('XRANGE', KEYS[2], '-', '+'), growing.err and {} or growing}
+`;
+
 /** Ends of answers that the history has: one for each frame of the window. */
 const maxAnswers = 256;
 
@@ -202,6 +212,7 @@ export const sessionScripts = {
   top,
   owner,
   catchUp,
+  history,
   noteEnd,
   answers,
   touch,

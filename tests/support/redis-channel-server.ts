@@ -14,6 +14,8 @@ import { startRedis, type RedisServer } from "./redis-server.ts";
 
 interface ChannelNodeOptions extends Partial<RedisOptions> {
   readonly app?: Application;
+  /** Frames that are kept for one session. */
+  readonly window?: { readonly frames: number; readonly bytes: number };
   readonly token?: string;
   readonly plugins?: readonly AnyPlugin[];
   /** Tokens of further plugins. */

@@ -108,6 +108,9 @@ export function Log({ context }: { readonly context: RowContext }): JSX.Element 
               Load earlier
             </Button>
           )}
+          {history.state === "ready" && history.before === undefined && (
+            <Dropped dropped={history.summary?.dropped} />
+          )}
           <Rows key={conversation.key} {...{ rows, queued, thread, context, path }} />
           {thread.isTyping && !isBusy && <p class="working">Typing…</p>}
         </div>
@@ -279,6 +282,17 @@ function Suggestions({ row, context }: SuggestionsProps): JSX.Element | null {
         </button>
       ))}
     </div>
+  );
+}
+
+/** Shown above the first message that the store still has. */
+function Dropped({ dropped = 0 }: { readonly dropped?: number | undefined }) {
+  if (dropped === 0) return null;
+  const what = dropped === 1 ? "message is" : "messages are";
+  return (
+    <p class="working">
+      {dropped.toLocaleString("en-US")} earlier {what} no longer kept.
+    </p>
   );
 }
 
