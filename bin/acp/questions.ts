@@ -2,6 +2,7 @@
 // from: a question that is settled elsewhere is withdrawn in the editor.
 import { RpcError, rpcCodes, permissionResult } from "../../lib/acp-wire/index.ts";
 import type { ChatAnswer, ChatAnswered, ChatQuestion } from "../../lib/pico-link/index.ts";
+import { BoundedMap } from "../../lib/util.ts";
 import { errorReason } from "../client/session.ts";
 import { settledLine } from "../client/question-text.ts";
 import { elicitationResult } from "./requests.ts";
@@ -24,6 +25,9 @@ interface OpenQuestion {
   /** True while the editor shows it. */
   isAsked: boolean;
 }
+
+/** Questions that are remembered, so that their texts are not taken for answers. */
+const maxKnown = 1_024;
 
 type Option = NonNullable<ChatQuestion["options"]>[number];
 
@@ -51,7 +55,7 @@ function toAnswer({ kind, multiple }: ChatQuestion, content: Record<string, unkn
 export class EditorQuestions {
   private readonly options: QuestionsOptions;
   private readonly open = new Map<string, OpenQuestion>();
-  private readonly known = new Set<string>();
+  private readonly known = new BoundedMap<string, true>(maxKnown);
 
   constructor(options: QuestionsOptions) {
     this.options = options;
@@ -59,12 +63,12 @@ export class EditorQuestions {
 
   /** True if the message with this id is a question: its text is not an answer. */
   has(id: string): boolean {
-    return this.known.has(id);
+    return this.known.has(id) || this.open.has(id);
   }
 
   readonly changed = (question: ChatQuestion): void => {
     const { id, state } = question;
-    this.known.add(id);
+    this.known.renew(id, true);
     if (state === "settled") return this.withdraw(question);
     if (this.open.has(id)) return;
     const entry = { question, settled: new AbortController(), isAsked: false };

@@ -38,6 +38,8 @@ export class Supervisor {
   private failures = 0;
   /** True if this process is restarted whatever the setting says. */
   private mustRestart = false;
+  /** True if this process is not restarted, whatever the setting says. */
+  private mustEnd = false;
   /** True if the owner asked for the next start. */
   private isAskedFor = false;
   private cancelRestart: Release | undefined;
@@ -69,6 +71,15 @@ export class Supervisor {
     this.mustRestart = true;
     scope.log.warn({ pid: this.programProcess.pid }, `restarting the program: ${reason}`);
     this.programProcess.stop(reason);
+  }
+
+  /** Stops a program that cannot do its work. Only the owner restarts it. */
+  end(reason: string): void {
+    const running = this.running();
+    if (running?.acceptsInput() !== true) return;
+    this.mustEnd = true;
+    this.options.scope.log.warn({ pid: running.pid }, `ending the program: ${reason}`);
+    running.stop(reason);
   }
 
   /**
@@ -162,9 +173,9 @@ export class Supervisor {
       return this.resolveStop();
     }
     this.failures += 1;
-    const isRestarted =
-      restart === "always" || this.mustRestart || (restart === "on-failure" && !isClean);
-    this.mustRestart = false;
+    const isWanted = restart === "always" || (restart === "on-failure" && !isClean);
+    const isRestarted = this.mustRestart || (isWanted && !this.mustEnd);
+    this.mustRestart = this.mustEnd = false;
     this.enter(isRestarted ? "waiting" : "ended");
     const pauseMs = this.nextPauseMs();
     const fields = { how, failures: this.failures };

@@ -51,6 +51,8 @@ interface Start {
   /** Rejects with what is wrong, and shows it. */
   readonly fail: (problem: AgentProblem) => void;
   isReady: boolean;
+  /** True if Doorward ends it, because nothing else would repair it. */
+  isUseless: boolean;
   wroteText: boolean;
 }
 
@@ -193,7 +195,8 @@ export class Agent {
       this.report(problem);
       reject(acpErrors.agent_not_running(`${problem.sentence} ${problem.fix}`));
     };
-    const start: Start = { connection, ready, reject, fail, isReady: false, wroteText: false };
+    const flags = { isReady: false, isUseless: false, wroteText: false };
+    const start: Start = { connection, ready, reject, fail, ...flags };
     this.current = start;
     const afterRunning = createRunningTimer(scope);
     const cancel = afterRunning(initializeMs, () => fail(problems.silent(this.name(), 60)));
@@ -220,8 +223,11 @@ export class Agent {
         clientInfo: { name: "doorward", title: "Doorward", version: this.options.version },
       });
       const info = initializeResult.parse(answer);
-      if (info.protocolVersion !== protocolVersion)
-        return fail(problems.version(this.name(), info.protocolVersion));
+      if (info.protocolVersion !== protocolVersion) {
+        start.isUseless = true;
+        fail(problems.version(this.name(), info.protocolVersion));
+        return this.supervisor.end(`it speaks version ${info.protocolVersion} of the protocol`);
+      }
       start.isReady = true;
       this.known = info;
       this.report(undefined);
@@ -253,7 +259,9 @@ export class Agent {
   /** The rest of a message is missing, and a request could wait indefinitely. */
   private onLongLine(): void {
     this.outputLog.warn({ code: "acp_line_too_long" }, "the agent wrote a line over 16 MiB");
-    void this.restartHung("it wrote a line over 16 MiB");
+    const reason = "it wrote a line over 16 MiB";
+    if (this.options.restart === "never") this.supervisor.end(reason);
+    else void this.restartHung(reason);
   }
 
   private onEnded(how: string, isDown: boolean): void {
@@ -262,9 +270,10 @@ export class Agent {
     const stderr = this.outputLog.recent().at(-1)?.text;
     const name = this.name();
     const state = this.supervisor.status().state;
-    if (state !== "stopped" && (start?.isReady !== true || isDown)) {
-      const wroteText = start?.wroteText === true && !start.isReady;
-      this.report(wroteText ? problems.notAcp(name) : problems.exit(name, how, stderr));
+    if (state !== "stopped" && start?.isUseless !== true && (start?.isReady !== true || isDown)) {
+      if (start?.isReady === true) this.report(problems.ended(name, how));
+      else if (start?.wroteText === true) this.report(problems.notAcp(name));
+      else this.report(problems.exit(name, how, stderr));
     }
     const error = acpErrors.application_ended(how);
     start?.reject(start.isReady ? error : this.notRunning());

@@ -13,6 +13,7 @@ import {
 import { codeOf, type Log } from "../../kernel/index.ts";
 import { defined, fenceOf, isObject } from "../../lib/util.ts";
 import type { FormSchema, QuestionInput, QuestionOption } from "../channels/index.ts";
+import type { AgentSession } from "./sessions.ts";
 import { clip, commandOf, oneLine, textOf, titleOf } from "./steps.ts";
 import type { Turn } from "./turn.ts";
 
@@ -82,6 +83,13 @@ function contentOf(call: ToolCallUpdate): string {
   return clip([title, ...shownCommand, ...parts].join("\n\n"), maxContent);
 }
 
+/** Some agents run steps without asking, which a person who decides here must know. */
+function countsOf({ asked, unasked }: AgentSession): string {
+  if (unasked === 0) return "";
+  const steps = unasked === 1 ? "1 step that changes" : `${unasked} steps that change`;
+  return `\n\n_Asked ${asked}, ran ${steps} something without asking in this conversation._`;
+}
+
 const cancelled: PermissionResult = { outcome: { outcome: "cancelled" } };
 
 /** @returns A no for the agent: without a decision it would wait, or take the turn for stopped. */
@@ -114,7 +122,7 @@ export async function askPermission(
   const question: QuestionInput = {
     kind: "approval",
     title: oneLine(titleOf(call), 200),
-    content: contentOf(call),
+    content: `${contentOf(call)}${countsOf(turn.session)}`,
     ...(isShortId(call.toolCallId) && { toolCallId: call.toolCallId }),
     options: offered.map(({ shown }) => shown),
     signal,
@@ -156,14 +164,63 @@ function toSchema(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, item]) => [name, toSchema(item)]));
 }
 
-/** A form, or a link that a person opens. */
-function toQuestion(request: ElicitationRequest): QuestionInput {
+/** The values of a field, as the options of a choice. */
+interface Choice {
+  readonly field: string;
+  readonly values: readonly string[];
+  readonly question: Pick<QuestionInput, "options" | "multiple" | "title">;
+}
+
+/** @returns The values of an enum with their titles; undefined if it is none. */
+function valuesOf(field: Readonly<Record<string, unknown>>): [string, string][] | undefined {
+  const { enum: plain, enumNames: names, oneOf, anyOf } = field;
+  const titled: readonly unknown[] = [oneOf, anyOf].find(Array.isArray) ?? [];
+  const items = titled.length > 0 ? titled.filter(isObject) : undefined;
+  const values: unknown = items ? items.map((item) => item["const"]) : plain;
+  if (!Array.isArray(values) || !values.every((value) => typeof value === "string"))
+    return undefined;
+  const given = items ? items.map((item) => item["title"]) : names;
+  const labels: readonly unknown[] = Array.isArray(given) ? given : [];
+  return values.map((value, index) => [value, String(labels[index] ?? value)]);
+}
+
+/** A form of one field with few values is a choice, which every client shows as buttons. */
+function toChoice(schema: Readonly<Record<string, unknown>>): Choice | undefined {
+  const fields = isObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+  const [[name, field] = ["", undefined], ...others] = fields;
+  if (!isObject(field) || others.length > 0) return undefined;
+  const multiple = field["type"] === "array";
+  const from = multiple ? field["items"] : field;
+  const values = isObject(from) ? valuesOf(from) : undefined;
+  // A choice has no bounds for the number of its options.
+  const isBounded = multiple && ("minItems" in field || "maxItems" in field);
+  if (!values || values.length === 0 || values.length > maxOptions || isBounded) return undefined;
+  const options = values.map(([, label], index) => ({
+    id: `option_${index + 1}`,
+    label: oneLine(label, 80) || `${index + 1}`,
+  }));
+  const title = typeof field["title"] === "string" ? oneLine(field["title"], 200) : "";
+  const question = { options, ...(multiple && { multiple }), ...(title !== "" && { title }) };
+  return { field: name, values: values.map(([value]) => value), question };
+}
+
+/** A form, a choice, or a link that a person opens. */
+function toQuestion(request: ElicitationRequest, choice: Choice | undefined): QuestionInput {
   const { mode, requestedSchema, url } = request;
   const content = clip(request.message, maxContent) || "The agent asks for values.";
+  if (choice) return { kind: "choice", content, ...choice.question };
   if (mode === "form" && requestedSchema)
     return { kind: "form", schema: toSchema(requestedSchema) as FormSchema, content };
   if (mode === "url" && url !== undefined) return { kind: "link", url, content };
   throw new RpcError(rpcCodes.invalidParams, 'Expected the mode "form" or "url"');
+}
+
+/** @returns The chosen values, as the form has them. */
+function chosenValues({ field, values, question }: Choice, ids: readonly string[]) {
+  const chosen = (question.options ?? []).flatMap(({ id }, index) =>
+    ids.includes(id) ? values[index]! : [],
+  );
+  return { [field]: question.multiple === true ? chosen : chosen[0] };
 }
 
 /** Asks the people of the session for values, or to open a link. */
@@ -171,15 +228,21 @@ export async function askForm(
   request: ElicitationRequest,
   { turn, signal, maxMs, log }: AskContext,
 ): Promise<ElicitationResult> {
-  const question = toQuestion(request);
+  const { mode, requestedSchema } = request;
+  const choice = mode === "form" && requestedSchema ? toChoice(requestedSchema) : undefined;
+  const question = toQuestion(request, choice);
   await turn.settleTexts();
   try {
     const result = await turn.message.ask({ ...question, signal, ...timeout(maxMs) });
-    const { outcome, effect, values } = result;
+    const { outcome, effect, values, option, options } = result;
     if (outcome === "stopped") turn.cancel();
     if (outcome === "dismissed") return { action: "decline" };
     if (outcome !== "answered") return { action: "cancel" };
     if (values) return { action: "accept", content: values };
+    if (choice) {
+      const chosen = options ?? (option === undefined ? [] : [option]);
+      return { action: "accept", content: chosenValues(choice, chosen) };
+    }
     return { action: effect === "allow" ? "accept" : "decline" };
   } catch (error) {
     // Such as a form that asks for a password: Doorward shows none.

@@ -2,12 +2,14 @@
 import type { Log } from "../../kernel/index.ts";
 import { codeOf } from "../../kernel/index.ts";
 
-/** Sends of all sessions that may wait. */
+/** Sends of all sessions that may wait, and the characters of their texts and images. */
 const maxWaiting = 512;
+const maxWaitingLength = 8 * 1024 * 1024;
 
 /** Counts the sends that wait, over all turns. */
 export class Backlog {
   private waiting = 0;
+  private waitingLength = 0;
   private isPaused = false;
   private readonly pause: (isPaused: boolean) => void;
 
@@ -15,9 +17,11 @@ export class Backlog {
     this.pause = pause;
   }
 
-  change(by: 1 | -1): void {
+  change(by: 1 | -1, length: number): void {
     this.waiting += by;
-    const isFull = this.isPaused ? this.waiting > maxWaiting / 2 : this.waiting > maxWaiting;
+    this.waitingLength += by * length;
+    const share = Math.max(this.waiting / maxWaiting, this.waitingLength / maxWaitingLength);
+    const isFull = share > (this.isPaused ? 0.5 : 1);
     if (isFull === this.isPaused) return;
     this.isPaused = isFull;
     this.pause(isFull);
@@ -37,16 +41,20 @@ export class SendChain {
     this.log = log;
   }
 
-  /** Runs after all earlier sends. Never rejects. */
-  add(send: () => Promise<unknown>): Promise<void> {
-    this.backlog.change(1);
+  /**
+   * Runs after all earlier sends. Never rejects.
+   *
+   * @param length - Characters that the send keeps in memory.
+   */
+  add(send: () => Promise<unknown>, length = 0): Promise<void> {
+    this.backlog.change(1, length);
     this.tail = this.tail
       .then(send)
       .then(
         () => undefined,
         (error: unknown) => this.failed(error),
       )
-      .finally(() => this.backlog.change(-1));
+      .finally(() => this.backlog.change(-1, length));
     return this.tail;
   }
 

@@ -259,6 +259,7 @@ class AcpApplication {
       clock,
       after,
       ranUnasked: () => {
+        session.unasked += 1;
         this.asked.unasked += 1;
         this.changed();
       },
@@ -354,6 +355,7 @@ class AcpApplication {
       const request = readParams(permissionRequest, params);
       const turn = this.turns.get(request.sessionId);
       if (!turn) return { outcome: { outcome: "cancelled" } };
+      turn.session.asked += 1;
       this.asked.asked += 1;
       this.changed();
       return this.asking(() => askPermission(request, context(turn)));
@@ -407,9 +409,10 @@ class AcpApplication {
     const { sessionId, update } = readSessionUpdate(params);
     if (!update) return;
     // An agent may describe itself before it has answered with the id of the session.
-    const session = this.sessions.session(sessionId);
+    const turn = this.turns.get(sessionId);
+    const session = turn?.session ?? this.sessions.session(sessionId);
     if (this.sessions.update(session, update)) this.changed();
     // While a session is continued, the agent repeats what Doorward has.
-    if (session?.isLoading === false) this.turns.get(sessionId)?.update(update);
+    if (session?.isLoading === false) turn?.update(update);
   }
 }

@@ -31,7 +31,7 @@ export const problems = {
     problem(
       "agent_version",
       `${name} speaks version ${version} of the Agent Client Protocol, and Doorward version 1.`,
-      "Install a version of the agent that speaks version 1.",
+      "Install a version of the agent that speaks version 1, and restart it on the page Overview.",
     ),
   silent: (name: string, seconds: number) =>
     problem(

@@ -21,7 +21,7 @@ import type { AgentCommand } from "./service.ts";
 import { oneLine } from "./steps.ts";
 
 /** Ids of earlier turns that a late update may name. */
-const maxRemembered = 512;
+export const maxRemembered = 512;
 const maxSessions = 4_096;
 const maxCommands = 200;
 /** While a person is asked elsewhere, a session that takes longer is said to be blocked. */
@@ -36,6 +36,9 @@ export interface AgentSession {
   isLoading: boolean;
   /** A prompt that was stopped, and that the agent has not answered. */
   isBusy: boolean;
+  /** Steps that it asked about, and those that change something and ran without a question. */
+  asked: number;
+  unasked: number;
   /** Ids of messages and calls of earlier turns. */
   readonly earlier: BoundedMap<string, true>;
 }
@@ -79,8 +82,12 @@ export class AgentSessions {
     const known = this.open.get(key);
     if (known) {
       const { session } = await known;
-      if (session.connection === ready.connection)
+      if (session.connection === ready.connection) {
+        // The ones that are used stay known.
+        this.open.renew(key, known);
+        this.byId.renew(session.id, session);
         return { session, isNew: false, hasForgotten: false };
+      }
     }
     const opening = this.begin(address, ready);
     this.open.set(key, opening);
@@ -152,6 +159,8 @@ export class AgentSessions {
       modes: result && modesIn(result),
       isLoading: false,
       isBusy: false,
+      asked: 0,
+      unasked: 0,
       earlier: new BoundedMap(maxRemembered),
     };
     this.byId.set(id, session);
@@ -200,10 +209,12 @@ export class AgentSessions {
   private async chooseMode(session: AgentSession): Promise<void> {
     const { mode: configured, agent, name, log } = this.options;
     const { modes, connection, id: sessionId } = session;
-    const wanted = modes && wantedMode(modes, configured);
     const offered = modes?.all.map(({ id }) => id) ?? [];
-    if (configured !== undefined && !offered.includes(configured))
-      return agent.report(problems.mode(name, configured, offered));
+    const isOffered = configured !== undefined && offered.includes(configured);
+    if (configured !== undefined && !isOffered)
+      agent.report(problems.mode(name, configured, offered));
+    // Without the mode of the settings, the one that asks: the agent may have begun in another.
+    const wanted = modes && wantedMode(modes, isOffered ? configured : undefined);
     if (!modes || wanted === undefined) return;
     try {
       if (modes.option === undefined)

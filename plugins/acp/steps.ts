@@ -3,8 +3,10 @@ import {
   toolKinds,
   type ContentBlock,
   type PlanEntry,
+  type ToolCallContent,
   type ToolCallUpdate,
 } from "../../lib/acp-wire/index.ts";
+import { maxDetailBytes } from "../../lib/step-details.ts";
 import { defined, toLine } from "../../lib/util.ts";
 import type {
   PlanEntry as Entry,
@@ -49,6 +51,55 @@ export function textOf(content: ContentBlock): string {
     default:
       return `[${content.type}]`;
   }
+}
+
+/** Longer details are cut by the channels, so nobody would see more. */
+const maxDetail = maxDetailBytes + 1;
+
+function shortenItem(item: ToolCallContent): ToolCallContent {
+  if (item.type === "diff") {
+    const { oldText, newText } = item;
+    const old = oldText === undefined ? {} : { oldText: oldText.slice(0, maxDetail) };
+    return { ...item, newText: newText.slice(0, maxDetail), ...old };
+  }
+  if (item.type !== "content") return item;
+  return {
+    type: "content",
+    content: { type: "text", text: clip(textOf(item.content), maxDetail) },
+  };
+}
+
+/** Tools that write files have the whole content in their input. */
+function shortenInput(call: ToolCallUpdate): unknown {
+  const text = toText(call.rawInput);
+  if (text === undefined || text.length < maxJson) return call.rawInput;
+  const command = commandOf(call);
+  return command === undefined ? text : { command: clip(command, maxJson) };
+}
+
+/** @returns The present fields, with at most as much of their texts as people may see. */
+export function shorten(update: ToolCallUpdate): ToolCallUpdate {
+  return defined({
+    ...update,
+    content: update.content?.slice(0, maxItems).map(shortenItem),
+    rawInput: shortenInput(update),
+    rawOutput: toText(update.rawOutput),
+  }) as ToolCallUpdate;
+}
+
+const textLength = (value: unknown): number =>
+  value === undefined ? 0 : typeof value === "string" ? value.length : JSON.stringify(value).length;
+
+/** @returns The characters of the contents of a call. */
+export function lengthOf({ content = [], rawInput, rawOutput }: ToolCallUpdate): number {
+  const lengths = content.map((item) => {
+    if (item.type === "diff") return item.newText.length + (item.oldText?.length ?? 0);
+    return item.type === "content" ? textOf(item.content).length : 0;
+  });
+  return lengths.reduce(
+    (sum, length) => sum + length,
+    textLength(rawInput) + textLength(rawOutput),
+  );
 }
 
 const toText = (value: unknown): string | undefined => {

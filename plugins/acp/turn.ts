@@ -1,7 +1,7 @@
 // One turn: the reports of the agent between a prompt and its end become the answer.
 import type { Clock, Log, Release } from "../../kernel/index.ts";
 import type { PromptResult, SessionUpdate, ToolCallUpdate } from "../../lib/acp-wire/index.ts";
-import { defined } from "../../lib/util.ts";
+import { BoundedMap, defined } from "../../lib/util.ts";
 import type {
   Channels,
   ContextUsage,
@@ -12,9 +12,11 @@ import type {
   ReplyStream,
 } from "../channels/index.ts";
 import { SendChain, type Backlog } from "./flow.ts";
-import type { AgentSession } from "./sessions.ts";
-import { changes, oneLine, textOf, titleOf, toPlan, toStep } from "./steps.ts";
+import { maxRemembered, type AgentSession } from "./sessions.ts";
+import { changes, lengthOf, oneLine, shorten, textOf, titleOf, toPlan, toStep } from "./steps.ts";
 
+/** Characters that the ended steps of a turn keep for a later update. */
+const maxHeldLength = 8 * 1024 * 1024;
 /** Time between two updates of one step: agents report each line of a command. */
 const stepIntervalMs = 100;
 
@@ -47,6 +49,10 @@ interface Part {
 
 interface Step {
   call: ToolCallUpdate;
+  /** Characters of its contents. */
+  length: number;
+  /** True if its contents were dropped after the end. It takes no more updates. */
+  isDropped: boolean;
   /** Id of the message that shows it. */
   id: string | undefined;
   wasAsked: boolean;
@@ -70,7 +76,9 @@ export class Turn {
   private readonly options: TurnOptions;
   private readonly chain: SendChain;
   private readonly steps = new Map<string, Step>();
-  private readonly messageIds = new Set<string>();
+  private readonly messageIds = new BoundedMap<string, true>(maxRemembered);
+  /** Characters of the contents of all steps. */
+  private heldLength = 0;
   private part: Part | undefined;
   private plan: ShownPlan | undefined;
   private contextUsage: ContextUsage | undefined;
@@ -138,7 +146,7 @@ export class Turn {
     step.wasAsked = true;
     this.scheduleStep(step);
     await this.chain.add(() => this.closePart());
-    return step.call;
+    return { ...step.call, ...shorten(update) };
   }
 
   /** Sends texts before a question. */
@@ -184,7 +192,7 @@ export class Turn {
     await this.chain.add(() => this.closePart(this.contextUsage));
     await this.chain.drained();
     const { earlier } = this.session;
-    for (const id of this.messageIds) earlier.set(`message ${id}`, true);
+    for (const id of this.messageIds.keys()) earlier.set(`message ${id}`, true);
     for (const id of this.steps.keys()) earlier.set(`call ${id}`, true);
   }
 
@@ -197,13 +205,13 @@ export class Turn {
     void this.chain.add(async () => {
       await this.closePart();
       await this.message.reply({ content: "", attachments: [image] });
-    });
+    }, content.data.length);
   }
 
   private addText(kind: Part["kind"], messageId: string | undefined, text: string): void {
     if (messageId !== undefined) {
       if (this.session.earlier.has(`message ${messageId}`)) return; // late: of an earlier turn
-      this.messageIds.add(messageId);
+      this.messageIds.set(messageId, true);
     }
     if (text === "") return;
     void this.chain.add(async () => {
@@ -212,7 +220,7 @@ export class Turn {
       this.part ??= { kind, messageId, stream: this.message.stream(kind && { kind }) };
       const { stream } = this.part;
       if (!stream.write(text)) await stream.drained();
-    });
+    }, text.length);
   }
 
   private async closePart(contextUsage?: ContextUsage): Promise<void> {
@@ -224,10 +232,12 @@ export class Turn {
   private updateStep(update: ToolCallUpdate): Step {
     const { clock, after, ranUnasked } = this.options;
     const known = this.steps.get(update.toolCallId);
-    const present = Object.entries(update).filter(([, value]) => value !== undefined);
-    const call = { ...known?.call, ...Object.fromEntries(present) } as ToolCallUpdate;
+    if (known?.isDropped) return known;
+    const call = { ...known?.call, ...shorten(update) };
     const step = known ?? {
       call,
+      length: 0,
+      isDropped: false,
       id: undefined,
       wasAsked: false,
       isCounted: false,
@@ -237,6 +247,7 @@ export class Turn {
     };
     step.call = call;
     this.steps.set(call.toolCallId, step);
+    this.hold(step);
     if (call.status === "completed" && !step.wasAsked && !step.isCounted && changes(call.kind)) {
       step.isCounted = true;
       ranUnasked();
@@ -251,13 +262,32 @@ export class Turn {
     return step;
   }
 
+  /** Counts what the step keeps, and drops the contents of the ones that were shown and ended. */
+  private hold(step: Step): void {
+    const length = lengthOf(step.call);
+    this.heldLength += length - step.length;
+    step.length = length;
+    if (this.heldLength <= maxHeldLength) return;
+    for (const each of this.steps.values()) {
+      const { status } = each.call;
+      const hasEnded = status === "completed" || status === "failed";
+      const isSent = each.id !== undefined && !each.isScheduled;
+      if (each === step || each.isDropped || !hasEnded || !isSent) continue;
+      each.call = { ...each.call, content: [], rawInput: undefined, rawOutput: undefined };
+      this.heldLength -= each.length;
+      each.length = 0;
+      each.isDropped = true;
+      if (this.heldLength <= maxHeldLength / 2) return;
+    }
+  }
+
   /** Sends the latest state after all earlier sends. */
   private scheduleStep(step: Step, error?: string): void {
     if (step.isScheduled && !step.timer) return;
     step.timer?.();
     step.timer = undefined;
     step.isScheduled = true;
-    void this.chain.add(() => this.sendStep(step, error));
+    void this.chain.add(() => this.sendStep(step, error), step.length);
   }
 
   private async sendStep(step: Step, error?: string): Promise<void> {

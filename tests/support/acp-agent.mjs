@@ -78,6 +78,19 @@ const steps = {
     }
     text(sessionId, `asked ${count}`);
   },
+  long: (_, length) => write("x".repeat(length)),
+  /** Changes of files, each a step of its own. */
+  diffs({ sessionId }, { count, length }) {
+    for (let at = 0; at < count; at += 1)
+      update(sessionId, {
+        sessionUpdate: "tool_call",
+        toolCallId: `diff${at}`,
+        title: `Edit ${at}`,
+        kind: "edit",
+        status: "completed",
+        content: [{ type: "diff", path: `/w/${at}`, oldText: "", newText: "x".repeat(length) }],
+      });
+  },
   exit: (_, code) => process.exit(code),
   /** Ends in the middle of a line. */
   cut: ({ sessionId }, length) => {

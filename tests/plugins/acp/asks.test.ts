@@ -137,6 +137,31 @@ describe("a permission", () => {
   });
 });
 
+describe("a conversation", () => {
+  const ran = step("update", {
+    sessionUpdate: "tool_call",
+    ...{ toolCallId: "r", title: "Run", kind: "execute", status: "completed" },
+  });
+
+  test("says on its questions how many steps ran without one", async () => {
+    await using agent = await startAgent();
+    const contentOf = async (prompt: string, session: string): Promise<string> => {
+      await agent.say(prompt, session);
+      const { id, content } = await agent.question();
+      const address = { channel: "sample", session };
+      const { channels } = agent.kernel.services;
+      await channels.answer(address, id, { dismiss: true }, { id: "owner" }, "dashboard");
+      await agent.ends.next("the end of the answer");
+      return content;
+    };
+    const said = "_Asked 2, ran 1 step that changes something without asking";
+    expect(await contentOf(ask(), "s")).not.toContain("without asking");
+    expect(await contentOf([ran, ask()].join("\n"), "s")).toContain(said);
+    expect(await contentOf(ask(), "other")).not.toContain("without asking");
+    expect(agent.status()).toMatchObject({ asked: 3, unasked: 1 });
+  });
+});
+
 describe("a form", () => {
   const form = (properties: object) =>
     step("form", {
@@ -154,6 +179,45 @@ describe("a form", () => {
     );
     expect(question).toMatchObject({ kind: "form", schema: { properties: { port: {} } } });
     expect(agent.text()).toBe('{"action":"accept","content":{"port":8080,"tag":"v1"}}');
+  });
+
+  test.each([
+    ["an enum", { type: "string", enum: ["v1", "v2"] }, { option: "option_2" }, '"v2"'],
+    [
+      "titled values",
+      { type: "string", title: "Tag", oneOf: [{ const: "v1", title: "Old" }, { const: "v2" }] },
+      { option: "option_1" },
+      '"v1"',
+    ],
+    [
+      "a list of values",
+      { type: "array", items: { type: "string", enum: ["a", "b", "c"] } },
+      { options: ["option_1", "option_3"] },
+      '["a","c"]',
+    ],
+  ])("is a choice with one field of %s", async (_, tag, answer, value) => {
+    await using agent = await startAgent();
+    const { question } = await settle(agent, form({ tag }), ({ id }) => agent.answer(id, answer));
+    expect(question.kind).toBe("choice");
+    expect(agent.text()).toBe(`{"action":"accept","content":{"tag":${value}}}`);
+    await settle(agent, form({ tag }), ({ id }) => agent.answer(id, { dismiss: true }));
+    expect(agent.text()).toBe('{"action":"decline"}');
+  });
+
+  test.each([
+    ["many values", { type: "string", enum: "abcdefghi".split("") }],
+    ["numbers", { type: "integer", enum: [1, 2] }],
+    ["bounds", { type: "array", minItems: 1, items: { type: "string", enum: ["a", "b"] } }],
+  ])("is no choice with one field of %s", async (_, tag) => {
+    await using agent = await startAgent();
+    const kinds: string[] = [];
+    agent.kernel.on("channels:question-asked", ({ id, kind }) => {
+      kinds.push(kind);
+      void agent.answer(id, { dismiss: true });
+    });
+    await agent.run(form({ tag }));
+    expect(kinds).not.toContain("choice");
+    expect(agent.text()).toBe('{"action":"decline"}');
   });
 
   test("counts as declined when dismissed, or for a secret", async () => {

@@ -1,6 +1,6 @@
 // A problem of the agent reaches the sender and the pages as one sentence with its repair.
 import { describe, expect, test } from "vitest";
-import { startAgent } from "../../support/acp-harness.ts";
+import { startAgent, step } from "../../support/acp-harness.ts";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { waitFor } from "../../support/program-harness.ts";
 import { runFor } from "../../support/timers.ts";
@@ -31,7 +31,24 @@ describe("an agent", () => {
   test("names both versions when it speaks another one", async () => {
     await using agent = await startAgent({ version: 2 });
     expect(await refused(agent)).toContain("speaks version 2");
+    // Each start would end in the same way.
+    await waitFor(() => agent.process().state === "ended");
+    expect(await refused(agent)).toContain("restart it on the page Overview");
     expect(agent.status().problem).toMatchObject({ code: "agent_version" });
+    expect(agent.process().restarts).toBe(0);
+  });
+
+  test("ends after a line over 16 MiB when never restarted", async () => {
+    await using agent = await startAgent({}, { restart: "never" });
+    expect(await agent.run(step("long", 17 * 1_024 * 1_024))).toMatchObject({
+      outcome: "failed",
+      code: "application_ended",
+    });
+    expect(agent.process().state).toBe("ended");
+    expect(agent.status().problem).toMatchObject({
+      code: "agent_ended",
+      sentence: expect.stringContaining("is not running (exit code 0, it wrote a line over 16 MiB"),
+    });
   });
 
   test("counts as missing when it is not installed", async () => {
@@ -109,6 +126,16 @@ describe("an agent", () => {
       code: "agent_mode",
       fix: 'Set "handler.mode" to one of: build, plan.',
     });
+  });
+
+  test("begins in the asking mode without the one of the settings", async () => {
+    await using agent = await startAgent({ modes: ["auto", "default"] }, { mode: "manual" });
+    await agent.run("hello");
+    expect(agent.status()).toMatchObject({
+      mode: { id: "default", isRisky: false },
+      problem: { code: "agent_mode" },
+    });
+    expect(agent.got().join("\n")).toContain('"modeId":"default"');
   });
 
   test("passes on its words when a turn fails", async () => {

@@ -145,6 +145,27 @@ describe("a turn", () => {
     expect(agent.process()).toMatchObject({ state: "running", invalidLines: 2 });
   });
 
+  test("keeps the contents of ended steps up to 8 MiB", async () => {
+    await using agent = await startAgent();
+    const rename = (toolCallId: string) =>
+      step("update", { sessionUpdate: "tool_call_update", toolCallId, title: "Renamed" });
+    const end = agent.run(
+      step("diffs", { count: 45, length: 200_000 }),
+      // The steps are shown before the question.
+      step("ask", { toolCall: { toolCallId: "c", title: "Run", kind: "execute" } }),
+      rename("diff44"),
+      rename("diff0"),
+    );
+    const { id } = await agent.question();
+    await agent.answer(id, { option: "allow_once" });
+    await end;
+    const shown = agent.shown().flatMap(({ toolCalls = [] }) => toolCalls);
+    const titles = Array.from({ length: 44 }, (_, at) => `Edit ${at}`);
+    expect(shown.map(({ title }) => title)).toEqual([...titles, "Renamed", "Run"]);
+    const [first] = shown[0]!["details"] as { new: string }[];
+    expect(first?.new).toHaveLength(200_000);
+  });
+
   test("reads a line of megabytes, and ends the agent at 16 MiB", async () => {
     await using agent = await startAgent();
     const long = (length: number) =>
