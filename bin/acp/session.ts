@@ -63,6 +63,8 @@ export class EditorSession {
   private link: PicoLink | undefined;
   private end: (() => Promise<void>) | undefined;
   private wasOpen = false;
+  /** Missed messages are read. */
+  private catching: Promise<void> | undefined;
   private settleOpen: ((problem?: RpcError) => void) | undefined;
   private readonly plain = new PlainTurns(() => {
     if (!this.link?.reportsEnds()) this.finishFirst();
@@ -101,15 +103,23 @@ export class EditorSession {
   /** Sends the history to the editor. */
   async replay(): Promise<void> {
     this.updates = this.createUpdates();
+    const turns = await this.readHistory(() => true);
+    if (turns.length >= maxTurns) this.updates.say("Earlier messages are in the dashboard.");
+    for (const turn of turns) this.updates.past(turn);
+  }
+
+  /** Reads the last turns, oldest first, while `needsMore` and at most `maxTurns`. */
+  private async readHistory(
+    needsMore: (read: readonly HistoryTurn[]) => boolean,
+  ): Promise<readonly HistoryTurn[]> {
     const turns: HistoryTurn[] = [];
     let before: string | undefined;
     do {
       const page = await this.link!.history({ limit: pageSize, ...(before && { before }) });
       turns.unshift(...page.items);
       before = page.before;
-    } while (before !== undefined && turns.length < maxTurns);
-    if (before !== undefined) this.updates.say("Earlier messages are in the dashboard.");
-    for (const turn of turns) this.updates.past(turn);
+    } while (before !== undefined && turns.length < maxTurns && needsMore(turns));
+    return turns;
   }
 
   /** Handles the held events, once the editor knows the session. */
@@ -173,9 +183,17 @@ export class EditorSession {
         if (message.assumed === true) this.plain.assumeEnd();
       }),
       onTurn: whenKnown((turn) => this.updates.turn(turn)),
-      onEnd: whenKnown((end) => this.ended(end)),
+      onEnd: whenKnown((end) => {
+        if (!this.catching) return this.ended(end);
+        // The missed messages belong to the prompt, so they come before its end.
+        void this.catching.then(() => this.ended(end));
+      }),
       onGap: whenKnown(({ reason }) => {
         if (reason === "epoch_changed") this.failAll("The server was restarted: send it again.");
+        else
+          this.catching ??= this.catchUp().finally(() => {
+            this.catching = undefined;
+          });
       }),
     };
   }
@@ -197,6 +215,26 @@ export class EditorSession {
 
   private failAll(sentence: string, code?: string): void {
     for (const { reject } of this.prompts.values()) reject(failure(sentence, code));
+  }
+
+  /** Reads the messages and ends of answers that the server no longer sends. */
+  private async catchUp(): Promise<void> {
+    const missed = new Set(this.prompts.keys());
+    try {
+      const turns = await this.readHistory(
+        (read) => ![...missed].every((id) => read.some(({ requestId }) => requestId === id)),
+      );
+      for (const turn of turns) {
+        const isOwn = turn.inReplyTo !== undefined && missed.has(turn.inReplyTo);
+        if (isOwn && !this.questions.has(turn.id)) this.updates.past(turn);
+      }
+      for (const { requestId, outcome, code } of turns)
+        if (requestId !== undefined && outcome !== undefined)
+          this.ended({ requestId, outcome, finishReason: "stop", ...(code && { code }) });
+    } catch (error) {
+      const { message } = errorReason(error);
+      this.updates.say(`Messages are missing, and the history cannot be read: ${message}`);
+    }
   }
 
   private ended({ requestId, outcome, code, finishReason }: ChatEnd): void {

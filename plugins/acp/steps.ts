@@ -53,7 +53,7 @@ export function textOf(content: ContentBlock): string {
   }
 }
 
-/** Longer details are cut by the channels, so nobody would see more. */
+/** The channels cut longer details. */
 const maxDetail = maxDetailBytes + 1;
 
 function shortenItem(item: ToolCallContent): ToolCallContent {

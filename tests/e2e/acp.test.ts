@@ -2,7 +2,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { echo, tokens, type Handler } from "../support/protocol-service.ts";
+import type { Message } from "../../plugins/channels/index.ts";
+import { createQueue } from "../../testkit/index.ts";
 import { startCutter } from "../support/cutter.ts";
+import { gate } from "../support/sample-channel.ts";
 import { asks, select, startEditor, startService, type Rpc } from "./acp.ts";
 import { startLauncher } from "./launcher.ts";
 
@@ -283,6 +286,33 @@ describe("doorward acp", () => {
     editor.reply(second.id!, select("no"));
     expect((await prompted).result).toEqual({ stopReason: "end_turn" });
     expect(editor.lines.join("\n")).toContain("answered no acp");
+  });
+
+  test("reads from the history what a long interruption swallowed", async () => {
+    const begun = createQueue<Message>();
+    const finish = gate();
+    const { service } = await start(async (message) => {
+      begun.push(message);
+      await finish.opened;
+      await message.reply({ content: "the answer" });
+    });
+    await using cutter = await startCutter(service.origin);
+    const args = service.args.map((arg) =>
+      arg === service.url ? `${cutter.base.replace("http", "ws")}/pico` : arg,
+    );
+    const editor = startEditor(args, service.home);
+    onTestFinished(() => editor[Symbol.asyncDispose]());
+    const sessionId = await editor.open();
+    const prompted = editor.prompt(sessionId, "go");
+    const { channel, session } = await begun.next("the message");
+    cutter.block();
+    finish.open();
+    // More frames than the server keeps for a client that reconnects.
+    for (let at = 0; at < 600; at += 1)
+      await service.kernel.services.channels.send({ channel, session }, { content: `news ${at}` });
+    cutter.heal();
+    expect((await prompted).result).toEqual({ stopReason: "end_turn" });
+    expect(editor.lines.join("\n")).toContain("the answer");
   });
 
   test("lists the conversations of the launcher that it belongs to", async () => {

@@ -195,7 +195,7 @@ describe("a form", () => {
       { options: ["option_1", "option_3"] },
       '["a","c"]',
     ],
-  ])("is a choice with one field of %s", async (_, tag, answer, value) => {
+  ])("shows one field of %s as a choice", async (_, tag, answer, value) => {
     await using agent = await startAgent();
     const { question } = await settle(agent, form({ tag }), ({ id }) => agent.answer(id, answer));
     expect(question.kind).toBe("choice");
@@ -208,7 +208,7 @@ describe("a form", () => {
     ["many values", { type: "string", enum: "abcdefghi".split("") }],
     ["numbers", { type: "integer", enum: [1, 2] }],
     ["bounds", { type: "array", minItems: 1, items: { type: "string", enum: ["a", "b"] } }],
-  ])("is no choice with one field of %s", async (_, tag) => {
+  ])("makes no choice of one field of %s", async (_, tag) => {
     await using agent = await startAgent();
     const kinds: string[] = [];
     agent.kernel.on("channels:question-asked", ({ id, kind }) => {
