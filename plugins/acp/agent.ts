@@ -16,8 +16,8 @@ import type { AcpShape, AgentProblem } from "./service.ts";
 
 /** Agents send whole files in one line. */
 const maxLineBytes = 16 * 1024 * 1024;
-/** Agents load a language model's libraries, so a cold start takes seconds. */
-const initializeMs = 60_000;
+/** Agents load many libraries: a cold start takes seconds, and a minute on a busy machine. */
+const initializeMs = 120_000;
 /** An agent that has written text in place of JSON gets less time. */
 const textMs = 10_000;
 const protocolVersion = 1;
@@ -199,7 +199,9 @@ export class Agent {
     const start: Start = { connection, ready, reject, fail, ...flags };
     this.current = start;
     const afterRunning = createRunningTimer(scope);
-    const cancel = afterRunning(initializeMs, () => fail(problems.silent(this.name(), 60)));
+    const cancel = afterRunning(initializeMs, () =>
+      fail(problems.silent(this.name(), initializeMs / 1_000)),
+    );
     void this.initialize(start, resolve, cancel);
     for (const wake of this.waiting.splice(0)) wake(start);
     this.options.changed();

@@ -6,7 +6,6 @@ import {
   type ToolCallContent,
   type ToolCallUpdate,
 } from "../../lib/acp-wire/index.ts";
-import { maxDetailBytes } from "../../lib/step-details.ts";
 import { defined, toLine } from "../../lib/util.ts";
 import type {
   PlanEntry as Entry,
@@ -53,8 +52,8 @@ export function textOf(content: ContentBlock): string {
   }
 }
 
-/** The channels cut longer details. */
-const maxDetail = maxDetailBytes + 1;
+/** The channels cut details over 256 KiB. */
+const maxDetail = 256 * 1_024 + 1;
 
 function shortenItem(item: ToolCallContent): ToolCallContent {
   if (item.type === "diff") {

@@ -1,10 +1,12 @@
 // Installs coding agents of other people, and runs each behind Doorward with a model on this
 // machine, without accounts and without a network:
 //
-//   npm run build && node tests/clients/agents/run.mjs [--write] [--installed FOLDER] [NAME...]
+//   npm run build && node tests/clients/agents/run.mjs [--write] [--screenshots]
+//     [--installed FOLDER] [NAME...]
 //
 // `--write` puts the agents that were run into the table of docs/agents.md. `--installed` names a
-// folder whose `node_modules` has the packages. The exit code is 1 if a step of an agent fails.
+// folder whose `node_modules` has the packages. `--screenshots` writes screenshots of each question into
+// docs/images, with the browser of `TEST_BROWSER` or an installed Chromium. The exit code is 1 if a step of an agent fails.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -15,10 +17,12 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { connect } from "../../../dist/lib/pico-link/client.js";
 import { startModel } from "./fake-model.mjs";
+import { takeScreenshots } from "./screenshots.mjs";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const page = join(root, "docs/agents.md");
 const token = "correct-horse-battery-staple";
+const launcherToken = "launcher-token-00000000000000000000";
 const stepMs = 300_000;
 
 /** The agents: their packages, and how they find the model. */
@@ -107,7 +111,7 @@ async function startDoorward({ home, work, command, env, port, user }) {
       SERVICE_HOME: home,
       SERVICE_CHANNELS_PICO_ENABLED: "true",
       SERVICE_CHANNELS_PICO_TOKEN: token,
-      SERVICE_LAUNCHER_TOKEN: "launcher-token-00000000000000000000",
+      SERVICE_LAUNCHER_TOKEN: launcherToken,
       ...env,
     },
     ...user,
@@ -145,7 +149,7 @@ function openChat(port, seen) {
 }
 
 /** The steps of the table. Each throws if the agent or Doorward does something else. */
-async function runSteps({ port, start, work, passed }) {
+async function runSteps({ port, start, work, passed, asked }) {
   const seen = { text: "" };
   let doorward = await start();
   let chat = openChat(port, seen);
@@ -175,6 +179,7 @@ async function runSteps({ port, start, work, passed }) {
 
     turn = await begin("please run-tool");
     await turn.asked;
+    await asked();
     await choose("deny");
     await turn.ended;
     expect(!existsSync(file), "a denied command ran");
@@ -246,7 +251,11 @@ async function runAgent(name, agent, installed) {
     const env = agent.env(model.url, work);
     const command = agent.command(modules);
     const start = () => startDoorward({ home, work, command, env, port, user });
-    await runSteps({ port, start, work, passed: (step) => steps.push(step) });
+    const url = `http://127.0.0.1:${port}/`;
+    const images = join(root, "docs/images");
+    const shown = { url, launcherToken, title: "hello", name, folder: images };
+    const asked = async () => void (values.screenshots && (await takeScreenshots(shown)));
+    await runSteps({ port, start, work, passed: (step) => steps.push(step), asked });
   } catch (error) {
     failure = error;
   } finally {
@@ -260,7 +269,11 @@ async function runAgent(name, agent, installed) {
 }
 
 const { values, positionals } = parseArgs({
-  options: { write: { type: "boolean" }, installed: { type: "string" } },
+  options: {
+    write: { type: "boolean" },
+    screenshots: { type: "boolean" },
+    installed: { type: "string" },
+  },
   allowPositionals: true,
 });
 const names = positionals.length > 0 ? positionals : Object.keys(agents);

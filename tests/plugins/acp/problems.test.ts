@@ -75,8 +75,8 @@ describe("an agent", () => {
     await using agent = await startAgent({ startMs: 500 }, {}, [], {}, clock);
     const sentence = refused(agent);
     await waitFor(() => agent.got().some((line) => line.includes("initialize")));
-    runFor(clock, 61_000);
-    expect(await sentence).toContain("did not answer within 60 s");
+    runFor(clock, 121_000);
+    expect(await sentence).toContain("did not answer within 120 s");
     expect(agent.status().problem).toMatchObject({ code: "agent_silent" });
     await waitFor(() => agent.status().name);
     expect(await agent.run("hello")).toMatchObject({ outcome: "completed" });
