@@ -136,3 +136,10 @@ export class BoundedMap<K, V> extends Map<K, V> {
     return this.set(key, value);
   }
 }
+
+/** @returns A promise, and the function that resolves it. */
+export function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => void (open = resolve));
+  return { opened, open };
+}

@@ -5,7 +5,7 @@
  * and open again if that fails. The application receives nothing before it is stored.
  */
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import { BoundedMap } from "../../lib/util.ts";
+import { createGate, BoundedMap } from "../../lib/util.ts";
 import type { StoredQuestion } from "../conversations/contract.ts";
 import { channelsErrors } from "./errors.ts";
 import { checkAnswer, effectOf } from "./question-answer.ts";
@@ -82,13 +82,6 @@ const isDelivered = ({ outcome }: QuestionSettlement): boolean =>
 /** True for a question that was restored. Valid until the application receives the settlement. */
 const isOfEarlierProcess = ({ asker, tell }: QuestionEntry): boolean =>
   asker === undefined && tell === undefined;
-
-/** @returns A promise, and the function that resolves it. */
-function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => void (open = resolve));
-  return { opened, open };
-}
 
 export class Questions {
   readonly counter = new QuestionCounter();

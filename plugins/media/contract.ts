@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import type { Awaitable, Release } from "../../kernel/index.ts";
 import type { ChannelsEvents } from "../channels/events.ts";
 import type { Address, Conversations } from "../conversations/contract.ts";
+import type { Settings } from "../settings/index.ts";
 import type { MediaConfig, MediaInput } from "./config.ts";
 
 /** A file of one session. Two files with the same content share its bytes. */
@@ -41,6 +42,36 @@ export interface ByteRange {
   readonly end: number;
 }
 
+/** A file whose bytes arrive in several requests. Its id becomes that of the file. */
+export interface ResumableUpload extends Address {
+  /** `m_` and 48 hexadecimal digits. */
+  readonly id: string;
+  /** Bytes of the whole file. */
+  readonly size: number;
+  /** `Sender.id`. Others cannot continue the upload. */
+  readonly sender: string;
+  /** Name of the node where it began. Others cannot continue it. */
+  readonly node: string;
+  /** The time of its begin, on the clock by which files are deleted. */
+  readonly agedAt: number;
+  /** Milliseconds for which its node has run since. */
+  readonly ranMs: number;
+  /** The type that the sender named. */
+  readonly contentType?: string;
+  /** The name that the sender gave. */
+  readonly filename?: string;
+  /** The expected SHA-256 in hexadecimal digits. */
+  readonly sha256?: string;
+}
+
+/** How much of an upload is stored. */
+export interface StoredPart {
+  /** The upload. */
+  readonly upload: ResumableUpload;
+  /** Bytes on the disk. */
+  readonly offset: number;
+}
+
 /** Content that has arrived completely and that no file names yet. */
 export interface ArrivedContent {
   /** Digest of the content, in hexadecimal digits. */
@@ -68,13 +99,31 @@ export interface SweepOptions {
  */
 export interface MediaStore {
   /**
-   * Stores bytes as they arrive, and then the file that `complete` returns. If the bytes end early
-   * or `complete` rejects, nothing is left behind.
+   * Begins a part, into which bytes arrive.
+   *
+   * @param upload - Is kept with the part, so that the upload continues after a restart; without
+   *   it, a part that a killed process leaves is deleted as a leftover.
    */
-  put(
-    bytes: AsyncIterable<Uint8Array>,
+  begin(id: string, upload?: ResumableUpload): Promise<void>;
+  /**
+   * Stores bytes from this place on as they arrive. Bytes that have arrived stay if they end early.
+   * Rejects with `unknown_media` if the part is gone. One caller at a time writes a part.
+   */
+  append(id: string, offset: number, bytes: AsyncIterable<Uint8Array>): Promise<void>;
+  /**
+   * Makes the part the content of the file that `complete` returns. The part stays if that
+   * rejects.
+   */
+  finish(
+    id: string,
     complete: (content: ArrivedContent) => Awaitable<StoredFile>,
   ): Promise<StoredFile>;
+  /** Replaces what is kept with a part. */
+  renew(upload: ResumableUpload): Promise<void>;
+  /** Deletes a part, if there is one. */
+  discard(id: string): Promise<void>;
+  /** Reads the uploads that have not ended: one, or all in no order. */
+  parts(id?: string): AsyncIterable<StoredPart>;
   /** Opens the content, or a part of it. Rejects with `unknown_media` if it is gone. */
   open(file: StoredFile, range?: ByteRange): Promise<Readable>;
   /** Reads the names of files, in no order. */
@@ -116,6 +165,26 @@ export interface UploadOptions {
   readonly isForm?: boolean;
   /** False after the credentials of the request have ended: the upload is then discarded. */
   readonly isCurrent: () => boolean;
+}
+
+/** A request of a resumable upload by HTTP. */
+export interface ResumableOptions extends Omit<UploadOptions, "address" | "isForm"> {
+  /** The session in which an upload begins, or the id of one that continues. */
+  readonly target: Address | string;
+  /** Whether the client may use the session of the upload. @defaultValue any */
+  readonly mayUse?: (address: Address) => boolean;
+  /** Where the client finds a file. */
+  readonly url: (id: string) => string;
+}
+
+/** The response to a request of a resumable upload. */
+export interface ResumableResponse {
+  /** HTTP status. */
+  readonly status: number;
+  /** Headers of the protocol. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The reason for a rejection. */
+  readonly body?: { readonly error: string; readonly message: string };
 }
 
 /** A download by HTTP. */
@@ -170,6 +239,15 @@ export interface MediaFiles {
   path(file: StoredFile): string | undefined;
   /** Stores the body of a request. Rejects like `put`, and with `upload_*` codes. */
   receive(request: IncomingMessage, options: UploadOptions): Promise<StoredFile>;
+  /** True for a request of tus 1.0: it names the protocol, or has a method that only it has. */
+  isResumable(request: IncomingMessage): boolean;
+  /** Headers that say what resumable uploads can do, for the response to `OPTIONS`. */
+  resumableHeaders(): Readonly<Record<string, string>>;
+  /**
+   * Serves a request of tus 1.0 (https://tus.io/protocols/resumable-upload): creation, offset,
+   * bytes and termination. Rejects like `receive`, and with `unknown_media`.
+   */
+  resume(request: IncomingMessage, options: ResumableOptions): Promise<ResumableResponse>;
   /**
    * Sends the content, or the part that the request names, with all headers.
    *
@@ -217,8 +295,8 @@ export type MediaShape = {
   config: MediaConfig;
   /** The section as users write it. */
   section: { media: MediaInput };
-  /** Tells which conversations exist, so that files end with them. */
-  uses: { conversations: Conversations };
+  /** Tells which conversations exist, so that files end with them; the name of this home. */
+  uses: { conversations: Conversations; settings: Settings };
   /** Deleted conversations. */
   listens: Pick<ChannelsEvents, "channels:session-cleared" | "channels:deletion-ended">;
   /** Files of messages. */

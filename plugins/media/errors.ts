@@ -21,6 +21,11 @@ export const mediaErrors = errorTable({
   upload_incomplete: "The connection ended before the whole file had arrived; send it again.",
   upload_slow: "The file arrives slower than 16 KiB per second; send it again.",
   upload_unauthorized: "The token or sign-in ended while the file arrived; send it again.",
+  uploads_unfinished:
+    "Too many uploads have begun and not ended: finish or cancel one. Each ends after 24 hours.",
+  upload_conflict: (offset: number) =>
+    `Upload-Offset must be ${offset}, which is what is stored; continue from there.`,
+  upload_locked: "Another request sends bytes of this upload; try again shortly.",
   uploads_busy: "Too many files arrive at the moment; try again shortly.",
   downloads_busy: "Too many large responses are unread; try again shortly.",
   unknown_media: "This session has no file with this id; upload the file to this session first.",

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Address } from "../conversations/contract.ts";
-import type { StoredFile } from "./contract.ts";
+import type { ResumableUpload, StoredFile } from "./contract.ts";
 
 const idPattern = /^m_[0-9a-f]{48}$/;
 const keyDigits = 16;
@@ -35,16 +35,41 @@ const record = z.object({
   conversation: z.string().exactOptional(),
 });
 
-/** @returns Undefined if the text does not describe the file with this id. */
-export function parseRecord(text: string, id: string): StoredFile | undefined {
+const upload = z.object({
+  channel: z.string(),
+  session: z.string(),
+  id: z.string().regex(idPattern),
+  size: z.int().min(0),
+  sender: z.string(),
+  node: z.string(),
+  agedAt: z.number(),
+  ranMs: z.number(),
+  contentType: z.string().exactOptional(),
+  filename: z.string().exactOptional(),
+  sha256: z.string().exactOptional(),
+});
+
+function parse<T extends Address & { readonly id: string }>(
+  schema: z.ZodType<T>,
+  text: string,
+  id: string,
+): T | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return undefined;
   }
-  const parsed = record.safeParse(value);
+  const parsed = schema.safeParse(value);
   return parsed.success && parsed.data.id === id && sessionKey(parsed.data) === sessionKeyOf(id)
     ? parsed.data
     : undefined;
 }
+
+/** @returns Undefined if the text does not describe the file with this id. */
+export const parseRecord = (text: string, id: string): StoredFile | undefined =>
+  parse<StoredFile>(record, text, id);
+
+/** @returns Undefined if the text does not describe the upload with this id. */
+export const parseUpload = (text: string, id: string): ResumableUpload | undefined =>
+  parse<ResumableUpload>(upload, text, id);

@@ -1,10 +1,11 @@
 // Files in a folder, which several nodes may mount. The bytes have the name of their hash. A file
 // is a document in the folder of its session, and an empty marker next to the bytes. The bytes are
 // deleted with the last marker.
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { constants, createReadStream } from "node:fs";
 import {
   access,
+  chmod,
   open,
   readdir,
   readFile,
@@ -13,23 +14,28 @@ import {
   stat,
   unlink,
   writeFile,
+  type FileHandle,
 } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { codeOf, type Awaitable } from "../../kernel/index.ts";
 import { createPrivateFolder, syncFolder, writeFileAtomic } from "../../lib/files/index.ts";
+import { BoundedMap } from "../../lib/util.ts";
 import type {
   ArrivedContent,
   ByteRange,
   FileQuery,
   MediaStore,
+  ResumableUpload,
   StoredFile,
+  StoredPart,
   SweepOptions,
 } from "./contract.ts";
 import { mediaErrors } from "./errors.ts";
-import { isFileId, parseRecord, sessionKey, sessionKeyOf } from "./file-id.ts";
+import { isFileId, parseRecord, parseUpload, sessionKey, sessionKeyOf } from "./file-id.ts";
 
 const chunkBytes = 64 * 1024;
+const noFollow = constants.O_NOFOLLOW ?? 0;
 const shaPattern = /^[0-9a-f]{64}$/;
 const markerPattern = /^([0-9a-f]{64})\.(m_[0-9a-f]{48})$/;
 /** Content that is being deleted: see `dropContent`. */
@@ -50,10 +56,34 @@ function toMediaError(error: unknown): unknown {
   return isSystem ? mediaErrors.media_unavailable({ cause: error }) : error;
 }
 
+/** A part that is gone was discarded, or was never here. */
+const toPartError = (error: unknown): unknown =>
+  errnoOf(error) === "ENOENT" ? mediaErrors.unknown_media({ cause: error }) : toMediaError(error);
+
+/** A system may write fewer bytes in one call. */
+async function writeAll(part: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
+  let done = 0;
+  while (done < chunk.byteLength) {
+    const left = chunk.byteLength - done;
+    const { bytesWritten } = await part.write(chunk, done, left, position + done);
+    done += bytesWritten;
+  }
+}
+
+/** The hash of the first bytes of a part. */
+interface PartHash {
+  readonly hash: Hash;
+  size: number;
+}
+
+/** Parts whose hash is in memory. The others are read again. */
+const maxHashes = 1_024;
+
 /** Keeps files in a folder. */
 export class FolderStore implements MediaStore {
   private readonly folder: string;
   private readonly random: (bytes: number) => Uint8Array;
+  private readonly hashes = new BoundedMap<string, PartHash>(maxHashes);
 
   constructor(folder: string, random: (bytes: number) => Uint8Array) {
     this.folder = folder;
@@ -67,27 +97,84 @@ export class FolderStore implements MediaStore {
     await access(join(this.folder, "parts"), constants.W_OK);
   }
 
-  async put(
-    bytes: AsyncIterable<Uint8Array>,
-    complete: (content: ArrivedContent) => Awaitable<StoredFile>,
-  ): Promise<StoredFile> {
-    const part = join(this.folder, "parts", `${this.newName()}.part`);
+  async begin(id: string, upload?: ResumableUpload): Promise<void> {
     try {
-      const content = await this.writePart(part, bytes);
-      const file = await complete({ ...content, open: () => createReadStream(part) });
-      await this.addMarker(file);
-      await rename(part, this.contentPath(file.sha256));
-      await syncFolder(this.shard(file.sha256));
-      await this.writeRecord(file);
-      return file;
+      await (await open(this.partPath(id), "wx", 0o600)).close();
+      if (upload) await writeFileAtomic(this.uploadPath(id), JSON.stringify(upload));
+      this.hashes.set(id, { hash: createHash("sha256"), size: 0 });
     } catch (error) {
-      await unlink(part).catch(() => undefined);
+      await this.discard(id);
       throw toMediaError(error);
     }
   }
 
+  async append(id: string, offset: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+    try {
+      const hashed = await this.hashedTo(id, offset);
+      const part = await open(this.partPath(id), constants.O_RDWR | noFollow);
+      try {
+        for await (const chunk of bytes) {
+          await writeAll(part, chunk, hashed.size);
+          hashed.hash.update(chunk);
+          hashed.size += chunk.byteLength;
+        }
+      } finally {
+        await part.sync();
+        await part.close();
+      }
+    } catch (error) {
+      throw toPartError(error);
+    }
+  }
+
+  async finish(
+    id: string,
+    complete: (content: ArrivedContent) => Awaitable<StoredFile>,
+  ): Promise<StoredFile> {
+    const part = this.partPath(id);
+    try {
+      const { size } = await stat(part);
+      const { hash } = await this.hashedTo(id, size);
+      const sha256 = hash.copy().digest("hex");
+      const file = await complete({ sha256, size, open: () => createReadStream(part) });
+      await this.addMarker(file);
+      await rename(part, this.contentPath(sha256));
+      await chmod(this.contentPath(sha256), 0o400);
+      await syncFolder(this.shard(sha256));
+      await this.writeRecord(file);
+      await this.discard(id);
+      return file;
+    } catch (error) {
+      throw toPartError(error);
+    }
+  }
+
+  async renew(upload: ResumableUpload): Promise<void> {
+    try {
+      await writeFileAtomic(this.uploadPath(upload.id), JSON.stringify(upload));
+    } catch (error) {
+      throw toMediaError(error);
+    }
+  }
+
+  async discard(id: string): Promise<void> {
+    this.hashes.delete(id);
+    for (const path of [this.uploadPath(id), this.partPath(id)])
+      await unlink(path)
+        .catch(ignoreMissing)
+        .catch(() => undefined);
+  }
+
+  async *parts(id?: string): AsyncIterable<StoredPart> {
+    const names = id === undefined ? await this.names("parts") : [`${id}.json`];
+    for (const name of names) {
+      const found = name.endsWith(".json") ? await this.readPart(name.slice(0, -5)) : undefined;
+      if (found) yield found;
+    }
+  }
+
   async open(file: StoredFile, range?: ByteRange): Promise<Readable> {
-    const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0);
+    const flags = constants.O_RDONLY | noFollow;
     try {
       const handle = await open(this.contentPath(file.sha256), flags);
       return handle.createReadStream({ ...range, highWaterMark: chunkBytes });
@@ -146,33 +233,42 @@ export class FolderStore implements MediaStore {
     return this.contentPath(sha256);
   }
 
-  /** Hashes the bytes while it writes them, so that the content is read once. */
-  private async writePart(
-    part: string,
-    bytes: AsyncIterable<Uint8Array>,
-  ): Promise<Pick<ArrivedContent, "sha256" | "size">> {
+  /** The hash of the first bytes of a part. It is computed again if this process has not read them
+   *  in this order: after a restart, or after a write that has failed. */
+  private async hashedTo(id: string, size: number): Promise<PartHash> {
+    const known = this.hashes.get(id);
+    if (known?.size === size) return known;
     const hash = createHash("sha256");
-    let size = 0;
-    async function* hashed(): AsyncIterable<Uint8Array> {
-      for await (const chunk of bytes) {
-        hash.update(chunk);
-        size += chunk.byteLength;
-        yield chunk;
-      }
+    const hashed: PartHash = { hash, size };
+    if (size > 0) {
+      const stored = createReadStream(this.partPath(id), { end: size - 1 });
+      for await (const chunk of stored as AsyncIterable<Uint8Array>) hash.update(chunk);
     }
-    const file = await open(part, "wx", 0o600);
+    this.hashes.set(id, hashed);
+    return hashed;
+  }
+
+  private async readPart(id: string): Promise<StoredPart | undefined> {
+    if (!isFileId(id)) return undefined;
     try {
-      await writeFile(file, hashed());
-      await file.chmod(0o400);
-      await file.sync();
-    } finally {
-      await file.close();
+      const upload = parseUpload(await readFile(this.uploadPath(id), "utf8"), id);
+      return upload && { upload, offset: (await stat(this.partPath(id))).size };
+    } catch (error) {
+      if (errnoOf(error) === "ENOENT") return undefined;
+      throw toMediaError(error);
     }
-    return { sha256: hash.digest("hex"), size };
   }
 
   private newName(): string {
     return Buffer.from(this.random(16)).toString("hex");
+  }
+
+  private partPath(id: string): string {
+    return join(this.folder, "parts", `${id}.part`);
+  }
+
+  private uploadPath(id: string): string {
+    return join(this.folder, "parts", `${id}.json`);
   }
 
   private shard(sha256: string): string {
@@ -271,10 +367,17 @@ export class FolderStore implements MediaStore {
     };
     for (const name of await this.names("parts")) {
       const path = join(this.folder, "parts", name);
-      if (name.endsWith(".part") && (await isOld(path))) await unlink(path).catch(ignoreMissing);
+      // Parts of uploads that can be continued have an age of their own.
+      if (await this.isContinued(name)) continue;
+      if (/\.(part|json)$/.test(name) && (await isOld(path)))
+        await unlink(path).catch(ignoreMissing);
     }
     for (const shard of await this.names("."))
       if (/^[0-9a-f]{2}$/.test(shard)) await this.sweepShard(shard, isOld);
+  }
+
+  private async isContinued(name: string): Promise<boolean> {
+    return (await this.readPart(name.replace(/\.\w+$/, ""))) !== undefined;
   }
 
   private async sweepShard(

@@ -21,7 +21,11 @@ export type {
   MediaFiles,
   MediaShape,
   MediaStore,
+  ResumableOptions,
+  ResumableResponse,
+  ResumableUpload,
   StoredFile,
+  StoredPart,
   SweepOptions,
   UploadOptions,
 } from "./contract.ts";
@@ -64,16 +68,20 @@ export function media({
   return {
     name: "media",
     api: 1,
-    uses: { conversations: true },
+    uses: { conversations: true, settings: true },
     config: { section: "media", schema: mediaSchema },
     async start(scope) {
       const { clock, log, random, after, config, uses, on, onConfig, onReady } = scope;
       const store = given ?? (await openFolder(home, config().path, scope));
-      const { conversations } = uses;
-      const options = { store, clock, random, config, searchPath, conversations };
+      const { conversations, settings } = uses;
+      // Several nodes may share the folder. Without settings, an upload ends with its node.
+      const isShared = conversations?.ownership !== undefined;
+      const ownName = isShared ? `start-${Buffer.from(random(8)).toString("hex")}` : "only";
+      const node = (): string => settings?.instance() ?? ownName;
+      const options = { store, clock, random, config, searchPath, conversations, node };
       const service = new MediaService(options);
-      const { usage, fileClock } = service;
-      const own = { usage, fileClock, store };
+      const { usage, fileClock, parts } = service;
+      const own = { usage, fileClock, parts, store };
       const upkeep = new Upkeep({ ...own, conversations, clock, log, after });
       on("channels:session-cleared", (address) => upkeep.clear(address));
       on("channels:deletion-ended", (address) => upkeep.cleared(address));

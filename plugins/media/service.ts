@@ -1,7 +1,7 @@
 // The service of the plugin: files with their limits, over one store.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
-import type { Clock } from "../../kernel/index.ts";
+import { codeOf, type Clock } from "../../kernel/index.ts";
 import type { Address, Conversations } from "../conversations/contract.ts";
 import { runCheck } from "./check.ts";
 import type { MediaConfig } from "./config.ts";
@@ -14,6 +14,9 @@ import type {
   FileView,
   MediaFiles,
   MediaStore,
+  ResumableOptions,
+  ResumableResponse,
+  ResumableUpload,
   StoredFile,
   UploadOptions,
 } from "./contract.ts";
@@ -24,6 +27,8 @@ import { FileClock } from "./file-clock.ts";
 import { createFileId } from "./file-id.ts";
 import { cleanFilename } from "./filename.ts";
 import { readForm } from "./form.ts";
+import { Parts } from "./parts.ts";
+import { isResumable, resumableFeatures, serveResumable } from "./resumable.ts";
 import { readDetails, readUpload, UploadSlots } from "./upload.ts";
 import { application, Usage } from "./usage.ts";
 
@@ -33,40 +38,43 @@ interface MediaServiceOptions {
   readonly random: (bytes: number) => Uint8Array;
   readonly config: () => MediaConfig;
   readonly conversations: Pick<Conversations, "find" | "steadyTime"> | undefined;
+  /** Name of this node. */
+  readonly node: () => string;
   /** `PATH` of the command that checks new files. */
   readonly searchPath: string;
 }
 
 const MiB = 1024 * 1024;
 
-/** Keeps the first bytes that pass, to recognise their type. */
-class Head {
-  private readonly parts: Uint8Array[] = [];
-  private length = 0;
-
-  add(chunk: Uint8Array): void {
-    if (this.length >= headBytes) return;
-    // A copy: the chunk may be a part of a larger buffer that is used again.
-    const part = Buffer.from(chunk.subarray(0, headBytes - this.length));
-    this.parts.push(part);
-    this.length += part.length;
+/** The first bytes, to recognise their type. */
+async function readHead(content: ArrivedContent): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of content.open() as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk);
+    size += chunk.byteLength;
+    if (size >= headBytes) break;
   }
-
-  bytes(): Uint8Array {
-    return Buffer.concat(this.parts);
-  }
+  return Buffer.concat(chunks).subarray(0, headBytes);
 }
+
+/** An upload is not tried again after them. */
+const finalCodes: ReadonlySet<string> = new Set(["checksum_mismatch", "file_rejected"]);
 
 export class MediaService implements MediaFiles {
   readonly usage: Usage;
   readonly fileClock: FileClock;
   private readonly options: MediaServiceOptions;
+  readonly parts: Parts;
   private readonly slots = new UploadSlots();
 
   constructor(options: MediaServiceOptions) {
     this.options = options;
     this.usage = new Usage(options.store, options.config);
     this.fileClock = new FileClock({ ...options, usage: this.usage });
+    const { usage, fileClock } = this;
+    const finish = (upload: ResumableUpload) => this.finishUpload(upload);
+    this.parts = new Parts({ ...options, usage, fileClock, finish });
   }
 
   put(
@@ -153,6 +161,20 @@ export class MediaService implements MediaFiles {
     }
   }
 
+  isResumable(request: IncomingMessage): boolean {
+    return isResumable(request);
+  }
+
+  resumableHeaders(): Readonly<Record<string, string>> {
+    return resumableFeatures(this.maxFileBytes());
+  }
+
+  resume(request: IncomingMessage, options: ResumableOptions): Promise<ResumableResponse> {
+    const { slots, parts } = this;
+    const find = (id: string) => this.get(id);
+    return serveResumable(request, options, { slots, parts, clock: this.options.clock, find });
+  }
+
   send(
     file: StoredFile,
     request: IncomingMessage,
@@ -205,59 +227,76 @@ export class MediaService implements MediaFiles {
     const { sender = application, size = 0 } = details;
     const address = { channel, session };
     const reserved = this.usage.reserve({ address, sender }, size);
-    const head = new Head();
     async function* counted(): AsyncIterable<Uint8Array> {
       for await (const chunk of bytes) {
         reserved.grow(chunk.byteLength);
-        head.add(chunk);
         yield chunk;
       }
     }
+    const { store, random } = this.options;
+    const id = createFileId(address, random);
     try {
-      const file = await this.options.store.put(counted(), async (content) => {
-        await this.check(content, details, isCurrent);
-        const described = this.describe(address, content, details, head.bytes());
-        // The application stores a file to send it.
-        return sender === application
-          ? { ...described, ...(await this.useNow(address)) }
-          : { ...described, agedAt: await this.fileClock.read() };
+      await store.begin(id);
+      await store.append(id, 0, counted());
+      const file = await store.finish(id, async (content) => {
+        await this.check(content, details);
+        if (!isCurrent()) throw mediaErrors.upload_unauthorized();
+        return this.describe({ ...address, id }, content, details);
       });
       this.usage.add(file);
       return file;
+    } catch (error) {
+      await store.discard(id);
+      throw error;
     } finally {
       reserved.release();
     }
   }
 
+  private async finishUpload(upload: ResumableUpload): Promise<StoredFile> {
+    const { store } = this.options;
+    const { id, channel, session } = upload;
+    try {
+      const file = await store.finish(id, async (content) => {
+        await this.check(content, upload);
+        return this.describe({ channel, session, id }, content, upload);
+      });
+      this.usage.add(file);
+      return file;
+    } catch (error) {
+      if (finalCodes.has(codeOf(error))) await this.parts.drop(id);
+      throw error;
+    }
+  }
+
   private async check(
     content: ArrivedContent,
-    { sha256 = content.sha256 }: FileDetails,
-    isCurrent: () => boolean,
+    { sha256 = content.sha256 }: Pick<FileDetails, "sha256">,
   ): Promise<void> {
     if (sha256 !== content.sha256) throw mediaErrors.checksum_mismatch();
     const { config, clock, searchPath } = this.options;
     const { check } = config();
     if (check.length > 0) await runCheck(check, content, { clock, searchPath });
-    if (!isCurrent()) throw mediaErrors.upload_unauthorized();
   }
 
-  private describe(
-    address: Address,
-    { sha256, size }: ArrivedContent,
+  private async describe(
+    place: Address & { readonly id: string },
+    content: ArrivedContent,
     { contentType: declared, filename: given, sender = application }: FileDetails,
-    head: Uint8Array,
-  ): StoredFile {
-    const { clock, random } = this.options;
+  ): Promise<StoredFile> {
     const filename = cleanFilename(given);
     return {
-      ...address,
-      id: createFileId(address, random),
-      sha256,
-      size,
+      ...place,
+      sha256: content.sha256,
+      size: content.size,
       filename,
-      ...examineType(head, declared, filename),
+      ...examineType(await readHead(content), declared, filename),
       sender,
-      at: clock.now(),
+      at: this.options.clock.now(),
+      // The application stores a file to send it.
+      ...(sender === application
+        ? await this.useNow(place)
+        : { agedAt: await this.fileClock.read() }),
     };
   }
 }

@@ -4,9 +4,11 @@ import { keyOf } from "../../lib/util.ts";
 import type { Address, Conversations } from "../conversations/contract.ts";
 import type { MediaStore, StoredFile } from "./contract.ts";
 import type { FileClock } from "./file-clock.ts";
+import type { Parts } from "./parts.ts";
 import type { Usage } from "./usage.ts";
 
 const dayMs = 86_400_000;
+const weekMs = 7 * dayMs;
 const firstSweepMs = 60_000;
 const sweepIntervalMs = 3_600_000;
 
@@ -14,6 +16,7 @@ interface UpkeepOptions {
   readonly usage: Usage;
   readonly store: Pick<MediaStore, "link">;
   readonly fileClock: FileClock;
+  readonly parts: Pick<Parts, "sweep" | "deleteOf">;
   readonly conversations: Pick<Conversations, "find"> | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -82,6 +85,7 @@ export class Upkeep {
     // Leftovers have times of the system clock only, so both clocks must say that they are old.
     const before = Math.min(now, clock.now()) - dayMs;
     await usage.sweep((file) => this.isKept(file, now), { before });
+    await this.options.parts.sweep(before - weekMs);
     await usage.load(true);
   }
 
@@ -92,6 +96,7 @@ export class Upkeep {
     if (found && found.id === conversation) return;
     // No leftovers are looked for in a session.
     await usage.sweep(({ agedAt = 0 }) => agedAt > at, { address, before: 0 });
+    await this.options.parts.deleteOf(address, at);
   }
 
   /** A message names its file before the conversation has it, so a day passes in any case. */

@@ -31,27 +31,29 @@ export function readDetails({ headers }: IncomingMessage): FileDetails {
 }
 
 /**
- * Reads the body. Ends early if it is too slow; a promise per part keeps no earlier part in memory.
+ * Reads the body. Ends early if it is too slow, or with the reason of `stop`. A promise for each
+ * part keeps no earlier part in memory.
  *
  * @throws upload_slow, upload_incomplete
  */
 export async function* readUpload(
   request: IncomingMessage,
   clock: Clock,
+  stop?: AbortSignal,
 ): AsyncIterable<Uint8Array> {
   const parts = request.iterator({ destroyOnReturn: false });
   let bytes = 0;
-  let isSlow = false;
-  let fail = (): void => undefined;
-  const tooSlow = (): void => {
-    isSlow = true;
-    fail();
-  };
+  let problem: Error | undefined;
+  let fail: (error: Error) => void = () => undefined;
+  const end = (error: Error): void => fail((problem ??= error));
+  const tooSlow = (): void => end(mediaErrors.upload_slow());
+  const stopped = (): void => end(stop!.reason as Error);
+  stop?.addEventListener("abort", stopped);
   const stopWatch = watchRate(clock, () => bytes, tooSlow);
   const next = (): Promise<IteratorResult<Buffer>> =>
     new Promise((resolve, reject) => {
-      fail = () => reject(mediaErrors.upload_slow());
-      if (isSlow) return fail();
+      fail = reject;
+      if (problem) return reject(problem);
       parts.next().then(resolve, (cause: unknown) => {
         reject(mediaErrors.upload_incomplete({ cause }));
       });
@@ -63,6 +65,7 @@ export async function* readUpload(
     }
   } finally {
     stopWatch();
+    stop?.removeEventListener("abort", stopped);
     void parts.return?.();
   }
 }

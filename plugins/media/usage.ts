@@ -2,13 +2,17 @@
 // limit. Content that several files share counts for each of them.
 import type { Address } from "../conversations/contract.ts";
 import type { MediaConfig } from "./config.ts";
-import type { MediaStore, StoredFile } from "./contract.ts";
+import type { MediaStore, ResumableUpload, StoredFile } from "./contract.ts";
 import { mediaErrors } from "./errors.ts";
 import { sessionKey } from "./file-id.ts";
 
 const MiB = 1024 * 1024;
 /** The sender of files that the application sends. It has no limit of its own. */
 export const application = "application";
+
+/** Unfinished uploads that can be continued, and those of one sender. */
+const maxUploads = 1_024;
+const maxOfSender = 64;
 
 interface Count {
   bytes: number;
@@ -27,6 +31,8 @@ export class Usage {
   private readonly config: () => MediaConfig;
   private readonly counts = new Map<string, Count>();
   private readonly arriving = new Set<{ readonly owner: Owner; bytes: number }>();
+  /** Uploads that can be continued: the whole length of each is reserved. */
+  private readonly uploads = new Map<string, ResumableUpload>();
   private loading: Promise<void> | undefined;
 
   constructor(store: MediaStore, config: () => MediaConfig) {
@@ -46,6 +52,27 @@ export class Usage {
   /** Counts a file that is stored. */
   add(file: StoredFile): void {
     this.change({ address: file, sender: file.sender }, file.size, 1);
+  }
+
+  /**
+   * Reserves the whole length of an upload until it is forgotten.
+   *
+   * @throws file_too_large, media_full, uploads_busy
+   */
+  addUpload(upload: ResumableUpload): void {
+    const { sender, size } = upload;
+    const open = [...this.uploads.values()];
+    const own = open.filter((other) => other.sender === sender).length;
+    if (own >= maxOfSender || open.length >= maxUploads) throw mediaErrors.uploads_unfinished();
+    this.assertFits({ address: upload, sender }, size, 1);
+    this.holdUpload(upload);
+  }
+
+  /** The upload has become a file, or was deleted. */
+  forgetUpload(id: string): void {
+    const upload = this.uploads.get(id);
+    if (!upload || !this.uploads.delete(id)) return;
+    this.change({ address: upload, sender: upload.sender }, -upload.size, -1);
   }
 
   /** Deletes files, as the store does, and uncounts them. */
@@ -79,6 +106,11 @@ export class Usage {
     };
   }
 
+  private holdUpload(upload: ResumableUpload): void {
+    this.uploads.set(upload.id, upload);
+    this.change({ address: upload, sender: upload.sender }, upload.size, 1);
+  }
+
   private assertFits({ address, sender }: Owner, bytes: number, files: number): void {
     const { max_file_mb, max_mb, max_session_mb, max_sender_mb, max_files } = this.config();
     if (bytes > max_file_mb * MiB) throw mediaErrors.file_too_large(max_file_mb);
@@ -110,9 +142,14 @@ export class Usage {
   private async read(): Promise<void> {
     const found: StoredFile[] = [];
     for await (const file of this.store.find({})) found.push(file);
+    const uploads: ResumableUpload[] = [];
+    for await (const { upload } of this.store.parts()) uploads.push(upload);
     this.counts.clear();
-    this.newest = found.reduce((newest, { agedAt = 0 }) => Math.max(newest, agedAt), 0);
+    this.uploads.clear();
+    const times = [...found, ...uploads].map(({ agedAt = 0 }) => agedAt);
+    this.newest = times.reduce((newest, at) => Math.max(newest, at), 0);
     for (const file of found) this.add(file);
+    for (const upload of uploads) this.holdUpload(upload);
     for (const { owner, bytes } of this.arriving) this.change(owner, bytes, 1);
   }
 }

@@ -72,6 +72,7 @@ const serviceErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   upload_incomplete: "aborted_request",
   upload_unauthorized: "unauthorized",
   uploads_busy: "unavailable",
+  uploads_unfinished: "unavailable",
   downloads_busy: "unavailable",
   media_unavailable: "unavailable",
   unknown_media: "not_found",

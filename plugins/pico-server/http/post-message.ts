@@ -31,6 +31,8 @@ import { maxWaitSeconds, readWait, ReplyWaiter } from "./wait-for-reply.ts";
 export interface JsonResponse {
   readonly status: number;
   readonly body: object;
+  /** Headers of a response without a body. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Sent instead if too many large responses are unread. */
   readonly smaller?: JsonResponse;
 }

@@ -33,10 +33,11 @@ import type { MediaFiles } from "../../media/index.ts";
 import { retryLargeSeconds, sendJson, sendLargeJson } from "../../http/kit.ts";
 
 const preflightHeaders = {
-  "Access-Control-Allow-Methods": "GET, HEAD, POST",
+  "Access-Control-Allow-Methods": "GET, HEAD, POST, PATCH, DELETE",
   "Access-Control-Allow-Headers":
     "authorization, content-type, content-disposition, x-doorward-sha256, range, if-range, " +
-    "last-event-id",
+    "last-event-id, tus-resumable, upload-length, upload-metadata, upload-offset, " +
+    "x-http-method-override",
   "Access-Control-Max-Age": "600",
 } as const;
 
@@ -100,7 +101,11 @@ const allowedMethods: Readonly<Record<string, readonly string[]>> = {
   "/pico/media": ["POST"],
 };
 const features: readonly string[] = ["messages", "events", "wait", "pico_ext", "history"];
-const fileMethods: readonly string[] = ["GET", "HEAD"];
+const isMediaPath = (path: string): boolean => /^\/pico\/media(\/|$)/.test(path);
+
+/** A resumable upload has further methods; `POST` overrides them behind some proxies. */
+const fileMethodsOf = (isUpload: boolean): readonly string[] =>
+  isUpload ? ["GET", "HEAD", "POST", "PATCH", "DELETE"] : ["GET", "HEAD"];
 
 const isHandshake = ({ headers }: IncomingMessage): boolean =>
   headers["sec-websocket-key"] !== undefined;
@@ -165,10 +170,12 @@ export class PicoRouter {
     const { admissionControl } = this.options.access;
     const { path, request } = handshakeRequest;
     const file = fileIdOf(path);
-    const methods = file === undefined ? allowedMethods[path] : fileMethods;
+    const isUpload = isMediaPath(path) && this.media.isResumable(request);
+    const methods = file === undefined ? allowedMethods[path] : fileMethodsOf(isUpload);
     const closed = admissionControl.isServing();
     if (!methods || closed?.code === "not_found") return { code: "not_found" };
-    if (request.method === "OPTIONS") return { status: 204, body: {} };
+    if (request.method === "OPTIONS")
+      return { status: 204, body: {}, headers: this.optionsOf(path) };
     if (closed) return closed;
     if (!methods.includes(request.method ?? ""))
       return { code: "method_not_allowed", allow: [...methods, "OPTIONS"].join(", ") };
@@ -179,9 +186,10 @@ export class PicoRouter {
     if (expired) return expired;
     if (path === "/pico/ws") return { code: "upgrade_required" };
     if (isHandshake(request)) return { code: "upgrade_required", message: missingUpgradeMessage };
-    const right = rightOf(path, request.method);
+    const right = isUpload ? "write" : rightOf(path, request.method);
     const forbidden = right && forbiddenBy(admission, right);
     if (forbidden) return forbidden;
+    if (isUpload) return this.media.resume(file, handshakeRequest, admission, response, cors);
     if (file !== undefined)
       return this.media.download(file, handshakeRequest, admission, response, cors);
     if (path === "/pico/media") return this.media.upload(handshakeRequest, admission);
@@ -192,6 +200,11 @@ export class PicoRouter {
     return path === "/pico"
       ? this.describe()
       : this.poster.post(handshakeRequest, response, admission);
+  }
+
+  /** Headers about resumable uploads. */
+  private optionsOf(path: string): HeaderMap {
+    return isMediaPath(path) ? this.media.resumableHeaders() : {};
   }
 
   private describe(): JsonResponse {
@@ -273,7 +286,7 @@ export class PicoRouter {
       return sendJson(response, result.status, result.body, { ...cors, ...wait });
     }
     const preflight = "Access-Control-Allow-Origin" in cors ? preflightHeaders : {};
-    response.writeHead(204, { ...cors, ...preflight });
+    response.writeHead(204, { ...result.headers, ...cors, ...preflight });
     response.end();
   }
 }

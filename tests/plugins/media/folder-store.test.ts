@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,10 +21,13 @@ async function open() {
   const folder = await mkdtemp(join(tmpdir(), "doorward-store-"));
   const store = new FolderStore(folder, random);
   await store.prepare();
-  const put = (content: string, to = address, at = 0): Promise<StoredFile> =>
-    store.put(Readable.from([Buffer.from(content)]), ({ sha256, size }) => ({
+  const put = async (content: string, to = address, at = 0): Promise<StoredFile> => {
+    const id = createFileId(to, random);
+    await store.begin(id);
+    await store.append(id, 0, Readable.from([Buffer.from(content)]));
+    return store.finish(id, ({ sha256, size }) => ({
       ...to,
-      id: createFileId(to, random),
+      id,
       sha256,
       size,
       contentType: "text/plain",
@@ -31,6 +35,7 @@ async function open() {
       sender: "owner",
       at,
     }));
+  };
   return {
     folder,
     store,
@@ -48,7 +53,7 @@ async function open() {
 const drop = (files: readonly StoredFile[]) => (file: StoredFile) =>
   !files.some(({ id }) => id === file.id);
 
-describe("FolderStore.put", () => {
+describe("part of a FolderStore", () => {
   test("stores bytes that another store of the same folder reads", async () => {
     await using node = await open();
     const file = await node.put("content");
@@ -58,15 +63,41 @@ describe("FolderStore.put", () => {
     for await (const found of other.find({ id: file.id })) expect(found).toEqual(file);
   });
 
-  test("leaves nothing behind if the bytes end with an error", async () => {
+  test("keeps what has arrived, and continues in another process", async () => {
     await using node = await open();
     async function* broken(): AsyncIterable<Uint8Array> {
-      yield Buffer.from("half");
+      yield Buffer.from("half ");
       throw new Error("gone");
     }
-    const never = () => Promise.reject(new Error("not complete"));
-    await expect(node.store.put(broken(), never)).rejects.toThrow("gone");
-    await expect(node.store.put(Readable.from(["all"]), never)).rejects.toThrow("not complete");
+    const id = createFileId(address, random);
+    const size = 9;
+    const upload = { ...address, id, size, sender: "owner", node: "a", agedAt: 1, ranMs: 0 };
+    await node.store.begin(id, upload);
+    await expect(node.store.append(id, 0, broken())).rejects.toThrow("gone");
+    const other = new FolderStore(node.folder, random);
+    for await (const part of other.parts()) expect(part).toEqual({ upload, offset: 5 });
+    await other.append(id, 5, Readable.from([Buffer.from("more")]));
+    await expect(other.finish(id, () => Promise.reject(new Error("not yet")))).rejects.toThrow();
+    const about = { contentType: "text/plain", filename: "a.txt", sender: "owner", at: 0 };
+    const file = await other.finish(id, ({ sha256, size: all }) => ({
+      ...{ ...address, id, sha256, size: all },
+      ...about,
+    }));
+    expect(file.sha256).toBe(createHash("sha256").update("half more").digest("hex"));
+    expect(await text(await node.store.open(file))).toBe("half more");
+    for await (const part of other.parts()) throw new Error(`left: ${part.upload.id}`);
+    await expect(other.append(id, 9, Readable.from([]))).rejects.toMatchObject({
+      code: "unknown_media",
+    });
+  });
+
+  test("leaves nothing behind when it is discarded", async () => {
+    await using node = await open();
+    const id = createFileId(address, random);
+    await node.store.begin(id);
+    await node.store.append(id, 0, Readable.from([Buffer.from("all")]));
+    await node.store.discard(id);
+    await node.store.discard(id);
     expect(await node.stored()).toEqual([]);
   });
 

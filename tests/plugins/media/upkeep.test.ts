@@ -176,12 +176,14 @@ describe("Upkeep.sweep", () => {
       random: randomBytes,
       config,
       conversations,
+      node: () => "only",
       searchPath: "",
     });
     const { log, lines } = createCapturedLog();
     const upkeep = new Upkeep({
       usage: service.usage,
       fileClock: service.fileClock,
+      parts: service.parts,
       store,
       conversations,
       clock: system,

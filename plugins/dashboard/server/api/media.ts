@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { FastifyInstance } from "fastify";
-import type { MediaFiles } from "../../../media/index.ts";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { MediaFiles, ResumableOptions } from "../../../media/index.ts";
 import type { FilesView } from "../../shared/file-views.ts";
 import { isLiveOwner } from "../auth/guard.ts";
 import type { DashboardContext } from "../context.ts";
@@ -32,6 +32,8 @@ export function mediaRoutes(app: FastifyInstance, context: DashboardContext): vo
   });
 
   app.get("/api/media/:id", async (request: WithId, reply) => {
+    if (media.isResumable(request.raw))
+      return resume(context, media, request.params.id, { request, reply });
     const file = await media.get(request.params.id);
     if (file?.channel !== channel) throw refuse("not_found");
     const hold = (bytes: number) => context.http.holdResponse(reply.raw, bytes);
@@ -46,19 +48,62 @@ export function mediaRoutes(app: FastifyInstance, context: DashboardContext): vo
 function uploadRoute(app: FastifyInstance, context: DashboardContext, media: MediaFiles): void {
   app.post("/api/media", async (request, reply) => {
     const { session } = parseQuery(fileQuery, request);
-    try {
-      const file = await media.receive(request.raw, {
-        address: { channel, session },
-        sender: "owner",
-        key: requestState(request).peer.key,
-        isCurrent: () => isLiveOwner(context.auth, request),
-      });
+    const address = { channel, session };
+    if (media.isResumable(request.raw)) return resume(context, media, address, { request, reply });
+    return closingUnread(request, reply, async () => {
+      const file = await media.receive(request.raw, { address, ...senderOf(context, request) });
       const url = context.site.url(`/api/media/${file.id}`);
       return reply.code(201).send(media.view(file, url));
-    } catch (error) {
-      // The rest of the body would have to be read before the next request.
-      if (!request.raw.complete) void reply.header("connection", "close");
-      throw error;
-    }
+    });
   });
+  for (const method of ["PATCH", "DELETE"] as const)
+    app.route({
+      method,
+      url: "/api/media/:id",
+      handler: (request: WithId, reply) =>
+        resume(context, media, request.params.id, { request, reply }),
+    });
+}
+
+const senderOf = (context: DashboardContext, request: FastifyRequest) => ({
+  sender: "owner",
+  key: requestState(request).peer.key,
+  isCurrent: () => isLiveOwner(context.auth, request),
+});
+
+/** A resumable upload: see `MediaFiles.resume`. */
+function resume(
+  context: DashboardContext,
+  media: MediaFiles,
+  target: ResumableOptions["target"],
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+): Promise<FastifyReply> {
+  return closingUnread(request, reply, async () => {
+    const { status, headers, body } = await media.resume(request.raw, {
+      target,
+      ...senderOf(context, request),
+      mayUse: (address) => address.channel === channel,
+      url: (id) => context.site.url(`/api/media/${id}`),
+    });
+    closeUnread(request, reply);
+    return reply.code(status).headers(headers).send(body);
+  });
+}
+
+async function closingUnread(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  run: () => Promise<FastifyReply>,
+): Promise<FastifyReply> {
+  try {
+    return await run();
+  } catch (error) {
+    closeUnread(request, reply);
+    throw error;
+  }
+}
+
+/** The rest of the body would have to be read before the next request. */
+function closeUnread({ raw }: FastifyRequest, reply: FastifyReply): void {
+  if (!raw.complete) void reply.header("connection", "close");
 }

@@ -208,10 +208,11 @@ describe("cross-origin requests", () => {
       expect(status).toBe(204);
       expect(headers).toMatchObject({
         ...cors,
-        "access-control-allow-methods": "GET, HEAD, POST",
+        "access-control-allow-methods": "GET, HEAD, POST, PATCH, DELETE",
         "access-control-allow-headers":
           "authorization, content-type, content-disposition, x-doorward-sha256, range, if-range, " +
-          "last-event-id",
+          "last-event-id, tus-resumable, upload-length, upload-metadata, upload-offset, " +
+          "x-http-method-override",
       });
       expect(headers["access-control-allow-credentials"]).toBeUndefined();
     },
