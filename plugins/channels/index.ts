@@ -1,5 +1,5 @@
 /** The channels plugin: connects channels with the one application of a kernel. */
-import type { Plugin, Scope } from "../../kernel/index.ts";
+import { codeOf, type Plugin, type Scope } from "../../kernel/index.ts";
 import { defined } from "../../lib/util.ts";
 import { createRunningTimer } from "../../lib/running-time.ts";
 import type { Conversations, StoredEnd } from "../conversations/index.ts";
@@ -289,13 +289,21 @@ const toStoredEnd = (
   answerMs: number,
 ): StoredEnd => ({ outcome, answerMs, ...defined({ code, message, usage, suggestions }) });
 
-/** The history says that a message was stopped which the application had not begun with. */
-const noteWithdrawn = (
+/**
+ * The history says that a message was stopped, or was rejected, which the application had not begun
+ * with.
+ */
+function noteWithdrawn(
   conversations: Conversations | undefined,
   message: InboundMessage,
   now: number,
-): void =>
-  conversations?.noteEnd?.(message, message.id, { outcome: "stopped", answerMs: now - message.at });
+  error: unknown,
+): void {
+  const code = error === undefined ? undefined : codeOf(error);
+  const outcome = code === undefined || code === "not_running" ? "stopped" : "failed";
+  const end = { outcome, answerMs: now - message.at, ...defined({ code }) } as const;
+  conversations?.noteEnd?.(message, message.id, end);
+}
 
 /** Removes the answer of an earlier delivery. @returns True if the conversation has the message. */
 async function retract(
@@ -359,7 +367,7 @@ function createInbound(
       }));
       return told;
     },
-    withdrawn: (message) => noteWithdrawn(uses.conversations, message, clock.now()),
+    withdrawn: (message, error) => noteWithdrawn(uses.conversations, message, clock.now(), error),
     taken: uses.conversations?.taken,
     retract: (message) => retract(uses.conversations, adapters, message),
     openFile: uses.media && ((id) => uses.media!.open(id)),

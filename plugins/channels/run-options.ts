@@ -59,7 +59,7 @@ export interface RunOptions {
   /** Runs once, after the handler has settled and all its streams have ended. Never rejects. */
   readonly ended: (message: InboundMessage, end: AnswerEnd, durationMs: number) => Awaitable<void>;
   /** Runs when a message is stopped that is in the conversation and had not begun. */
-  readonly withdrawn: (message: InboundMessage) => void;
+  readonly withdrawn: (message: InboundMessage, error?: unknown) => void;
   /** Runs when a stopped message has not ended in time. */
   readonly stopTimedOut: (message: InboundMessage, seconds: number) => void;
 }

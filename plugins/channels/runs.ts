@@ -166,7 +166,7 @@ export class Run implements MessageCalls {
   /** Ends a message that the application has not received. An earlier process may have its turn. */
   private leave(error: unknown): void {
     this.reject(error);
-    if (this.isClosing && this.hasTurn) this.options.withdrawn(this.message);
+    if (this.hasTurn) this.options.withdrawn(this.message, this.isClosing ? undefined : error);
     const isLate = this.isOver;
     this.hasSettled = this.isOver = true;
     this.graceTimer?.();
@@ -235,8 +235,9 @@ export class Run implements MessageCalls {
     this.isStopped = true;
     this.abort(reason);
     this.reject(reason);
-    if (this.isOver) return;
-    const graceMs = this.application?.stopGraceMs ?? 0;
+    // A message that the application has not received is over when its first answer is removed.
+    if (this.isOver || !this.application) return;
+    const graceMs = this.application.stopGraceMs;
     this.graceTimer = this.options.afterRunning(graceMs, () => this.giveUp(graceMs));
   }
 

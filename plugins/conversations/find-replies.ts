@@ -4,12 +4,13 @@ import type { ConversationHistory } from "./contract.ts";
 import type { Address } from "./messages.ts";
 
 const pageSize = 200;
-const maxTurns = 1_000;
+/** As many entries as those among which the ids of a session are known. */
+const maxTurns = 2_048;
 /** Pages with large images have fewer turns. */
-const maxPages = 20;
+const maxPages = 40;
 
 /**
- * Looks at the newest 1,000 turns.
+ * Looks at the newest 2,048 turns.
  *
  * @param request - The id that the client gave its message.
  * @returns Ids of the messages that answer it; undefined if the message is not one of them.
