@@ -87,4 +87,6 @@ export type ChannelsEvents = {
   "channels:receipt-changed": Address & Receipt;
   /** The application says something else about itself: see `applicationStatus`. */
   "channels:application-changed": Readonly<Record<never, never>>;
+  /** Another node that shares the store has asked or settled a question. */
+  "channels:questions-changed": Readonly<Record<never, never>>;
 };

@@ -260,6 +260,7 @@ function createQuestions(
   deliver: InboundRoute["deliver"],
 ): SessionQuestions {
   const { sessions, outbound, streams, adapters, isRunning, history } = parts;
+  uses.conversations?.questions?.watch?.(() => emit("channels:questions-changed", {}));
   const options: ConstructorParameters<typeof SessionQuestions>[0] = {
     ...{ clock, log, after, isRunning, history, deliver },
     afterRunning: createRunningTimer({ clock, after }),

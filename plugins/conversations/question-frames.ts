@@ -15,6 +15,9 @@ export interface StoredQuestions {
    * @throws store_unavailable if the store cannot be read.
    */
   list(address?: Address): Promise<readonly StoredQuestion[]>;
+  /** Sets the listener that runs when another node has asked or settled a question; absent unless
+   *  several nodes share the store. */
+  watch?(listener: () => void): void;
 }
 
 /** The note of a log about an entry with a question. */

@@ -122,9 +122,9 @@ export class RedisConversations implements OpenConversations {
     this.settings = settings;
     this.space = space;
     this.link = link;
-    this.questions = new QuestionIndex(link, space);
     const describe = () => ({ sessions: this.liveCount() });
     this.peers = new Nodes({ link, space, clock, log, after, random, name: node, describe });
+    this.questions = new QuestionIndex(link, space, this.peers);
     this.records = new RedisRecords({ link, space, nodes: this.peers, random, keepMs, log });
     this.ownership = new RedisOwnership({ link, space, nodes: this.peers, clock, after, keepMs });
     const malformed = (sk: string): void => this.noteMalformed(sk);
@@ -175,6 +175,7 @@ export class RedisConversations implements OpenConversations {
       refused: (...refused) => this.refused(...refused),
       history: this.history,
       changed: (session) => this.scope.changed({ channel, session }),
+      asked: () => this.questions.changed(),
     });
     this.logs.set(channel, created);
     this.listeners.set(channel, listeners);

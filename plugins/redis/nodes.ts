@@ -179,9 +179,14 @@ export class Nodes {
   async stop(): Promise<void> {
     this.isClosed = true;
     this.stopTimer?.();
+    if (!this.options.link.isUp) return;
+    await this.tellAll({ t: "bye" });
+  }
+
+  /** Sends a message to all nodes. Those that do not listen at the moment miss it. */
+  async tellAll(fields: { readonly t: string }): Promise<void> {
     const { link, space } = this.options;
-    if (!link.isUp) return;
-    const text = JSON.stringify({ t: "bye", from: this.me });
+    const text = JSON.stringify({ ...fields, from: this.me });
     await link.run({ script: "publish", keys: [space.all], values: [text] }).catch(() => undefined);
   }
 

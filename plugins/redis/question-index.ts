@@ -11,6 +11,7 @@ import { payloadOf } from "../conversations/turn-frames.ts";
 import type { Reply } from "./driver.ts";
 import type { KeySpace } from "./keys.ts";
 import type { RedisLink } from "./link.ts";
+import type { Nodes } from "./nodes.ts";
 
 /*
  * A field `<sk>:<message>` has the lines: a description, the frame that asks and, of an answer that
@@ -55,10 +56,23 @@ const orderOf = ({ question, at }: StoredQuestion): number => question.settled?.
 export class QuestionIndex implements StoredQuestions {
   private readonly link: RedisLink;
   private readonly space: KeySpace;
+  private readonly nodes: Nodes;
 
-  constructor(link: RedisLink, space: KeySpace) {
+  constructor(link: RedisLink, space: KeySpace, nodes: Nodes) {
     this.link = link;
     this.space = space;
+    this.nodes = nodes;
+  }
+
+  watch(listener: () => void): void {
+    this.nodes.handle("questions-changed", (_, from) => {
+      if (from !== this.nodes.me) listener();
+    });
+  }
+
+  /** Tells the other nodes that a question was asked or settled here. */
+  changed(): void {
+    void this.nodes.tellAll({ t: "questions-changed" });
   }
 
   async list(address?: Address): Promise<readonly StoredQuestion[]> {

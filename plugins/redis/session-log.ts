@@ -40,6 +40,8 @@ interface RedisSessionLogOptions {
   readonly history: Pick<ConversationHistory, "find" | "read">;
   /** Entries of this session were stored. */
   readonly changed: (session: string) => void;
+  /** A question was asked or settled. */
+  readonly asked: () => void;
 }
 
 export const replayWindow = { frames: 256, bytes: 512 * 1024 };
@@ -222,6 +224,7 @@ export class RedisSessionLog implements SessionLog {
       this.drafts.noteTop(sk, cursor, wantsEnds === 1, entry.type === "message.user");
       this.receipts.add(sk, session, cursor.epoch, cursor.seq, entry.message);
       options.changed(session);
+      if (entry.question) options.asked();
       await this.live.get(session)?.heard(cursor.epoch, cursor.seq);
     }
     return { cursor, subscribers };

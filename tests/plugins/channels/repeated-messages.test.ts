@@ -17,7 +17,7 @@ const channel = "sample";
 const address = { channel, session: "s" };
 const codeOf = ({ code }: { code: string }): string => code;
 
-/** A message that was handed over, the first part of its answer, and what came later. */
+/** A message that was handed over, the first part of its answer, and later entries. */
 const killed = (...later: readonly TestEntry[]): Promise<string> =>
   createHistory(
     entry("user", "u", "one", { channel, request: "a", payload: { request_id: "a" } }),

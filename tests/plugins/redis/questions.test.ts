@@ -51,6 +51,24 @@ describe.skipIf(!hasRedis)("nodes that share Redis", () => {
     ).resolves.toMatchObject({ status: "already" });
   });
 
+  test("tell each other that a question was asked or settled", async () => {
+    const prefix = "changes";
+    const one = await start({ prefix });
+    const two = await start({ prefix });
+    const changes = { one: 0, two: 0 };
+    one.kernel.on("channels:questions-changed", () => void (changes.one += 1));
+    two.kernel.on("channels:questions-changed", () => void (changes.two += 1));
+    const to = { channel: "pico", session: "ann" };
+    const { id } = await one.services.channels.ask(to, { ...approval, durable: "step" });
+    await expect.poll(() => changes).toEqual({ one: 0, two: 1 });
+    await two.services.channels.answer(to, id, { option: "allow" }, by, "cli");
+    await expect.poll(() => changes.two).toBe(2);
+    await one.services.channels.send(to, { content: "no question" });
+    const again = await one.services.channels.ask(to, { ...approval, durable: "more" });
+    await expect.poll(() => changes).toEqual({ one: 0, two: 3 });
+    await one.services.channels.remove(to, again.id);
+  });
+
   test("list the open questions of each other, and answer them", async () => {
     const prefix = "listed";
     const one = await start({ prefix, app: asker });

@@ -260,7 +260,10 @@ export class EventFeed {
 type PublishScope = Scope<{
   listens: Pick<
     ChannelsEvents,
-    "channels:application-changed" | "channels:question-asked" | "channels:question-settled"
+    | "channels:application-changed"
+    | "channels:question-asked"
+    | "channels:question-settled"
+    | "channels:questions-changed"
   > &
     ProgramEvents &
     AcpEvents &
@@ -326,8 +329,9 @@ export function publishEvents(
   );
   for (const what of ["created", "used-first", "rotated", "expired", "revoked"] as const)
     on(`keys:${what}`, ({ id }) => feed.publish("key", { at: at(), id, what }));
-  for (const name of ["channels:question-asked", "channels:question-settled"] as const)
-    on(name, () => feed.publish("questions", { at: at() }));
+  for (const name of ["asked", "settled"] as const)
+    on(`channels:question-${name}`, () => feed.publish("questions", { at: at() }));
+  on("channels:questions-changed", () => feed.publish("questions", { at: at() }));
   on("settings:changed", ({ section, keys: names }) => {
     const keys = names.split(",").filter(Boolean);
     if (section === "channels.pico" && keys.includes("enabled")) activity.resolved("not_found");
