@@ -46,6 +46,8 @@ export interface StoredKey extends Key {
     /** Unix milliseconds of its end. */
     readonly until: number;
   };
+  /** Set when `keys:expired` was emitted, so that a restart does not emit it again. */
+  readonly expiryReported?: true;
 }
 
 /** A stored key, and the number of its version. */

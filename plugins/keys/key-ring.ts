@@ -56,7 +56,8 @@ interface Entry {
 
 type Edit = (key: StoredKey) => StoredKey;
 
-const withoutSecrets = ({ digest: _, previous: __, ...key }: StoredKey): Key => key;
+const toPublicKey = ({ digest: _, previous: __, expiryReported: ___, ...key }: StoredKey): Key =>
+  key;
 
 /** @returns The network of an address: the /24 of IPv4, the /48 of IPv6. */
 function networkOf({ key }: Peer): string {
@@ -73,6 +74,8 @@ export class KeyRing {
   private readonly nobody: Buffer;
   private changes: Promise<unknown> = Promise.resolve();
   private cancelCheck: Release | undefined;
+  /** Monotonic milliseconds of the next check. */
+  private checkAt = 0;
 
   constructor(options: KeyRingOptions) {
     this.options = options;
@@ -96,7 +99,7 @@ export class KeyRing {
   }
 
   list(): readonly Key[] {
-    const keys = [...this.entries.values()].map(({ key }) => withoutSecrets(key));
+    const keys = [...this.entries.values()].map(({ key }) => toPublicKey(key));
     return keys.toSorted((a, b) => a.createdAt - b.createdAt || a.id.localeCompare(b.id));
   }
 
@@ -135,7 +138,7 @@ export class KeyRing {
       if (version === undefined) throw keysErrors.keys_unavailable();
       this.accept({ key, version });
       this.options.emit("keys:created", { id: key.id, name: key.name });
-      return { key: withoutSecrets(key), secret: formatKey({ id: key.id, secret }) };
+      return { key: toPublicKey(key), secret: formatKey({ id: key.id, secret }) };
     });
   }
 
@@ -150,7 +153,7 @@ export class KeyRing {
         return { ...before, digest, ...old };
       });
       this.options.emit("keys:rotated", { id: key.id, name: key.name, graceS });
-      return { key: withoutSecrets(key), secret: formatKey({ id: key.id, secret }) };
+      return { key: toPublicKey(key), secret: formatKey({ id: key.id, secret }) };
     });
   }
 
@@ -158,7 +161,7 @@ export class KeyRing {
     return this.inTurn(async () => {
       const revokedAt = this.options.clock.now();
       const edit: Edit = ({ digest: _, previous: __, ...key }) => ({ ...key, revokedAt });
-      return withoutSecrets(await this.change(this.idOf(which), edit));
+      return toPublicKey(await this.change(this.idOf(which), edit));
     });
   }
 
@@ -195,14 +198,14 @@ export class KeyRing {
       onEnd: (ended) => {
         const holder = { digest, ended };
         holders.add(holder);
-        this.schedule();
+        this.scheduleFor(this.entries.get(id));
         return () => void holders.delete(holder);
       },
     };
   }
 
   private touch(entry: Entry, peer: Peer): void {
-    const { clock, log, emit } = this.options;
+    const { clock, emit } = this.options;
     const { id, name, lastUsedAt } = entry.key;
     const now = clock.now();
     if (lastUsedAt !== undefined && Math.abs(now - lastUsedAt) < touchMs) return;
@@ -210,8 +213,13 @@ export class KeyRing {
     if (lastUsedAt === undefined) emit("keys:used-first", { id, name, address: lastAddress });
     const used = { lastUsedAt: now, lastAddress };
     entry.key = { ...entry.key, ...used };
-    void this.inTurn(() => this.change(id, (key) => ({ ...key, ...used }))).catch((err: unknown) =>
-      log.warn({ err, key: id }, "the last use of a key was not stored"),
+    this.store(id, used, "the last use of a key was not stored");
+  }
+
+  /** Stores fields of a key, later. */
+  private store(id: string, fields: Partial<StoredKey>, problem: string): void {
+    void this.inTurn(() => this.change(id, (key) => ({ ...key, ...fields }))).catch(
+      (err: unknown) => this.options.log.warn({ err, key: id }, problem),
     );
   }
 
@@ -299,13 +307,13 @@ export class KeyRing {
       end: toDeadline(clock, key.expiresAt, seen),
       previousEnd: toDeadline(clock, key.previous?.until, seen),
       holders: known?.holders ?? new Set(),
-      isReportedExpired: known?.isReportedExpired ?? false,
+      isReportedExpired: known?.isReportedExpired ?? key.expiryReported === true,
     };
     this.entries.set(key.id, next);
     this.endHolders(next);
     if (known && known.key.revokedAt === undefined && key.revokedAt !== undefined)
       emit("keys:revoked", { id: key.id, name: key.name });
-    this.schedule();
+    this.scheduleFor(next);
   }
 
   /** Another node has removed the key. */
@@ -329,11 +337,21 @@ export class KeyRing {
 
   /** Checks again when the first end comes. */
   private schedule(): void {
-    const { after } = this.options;
     this.cancelCheck?.();
-    const waits = [...this.entries.values()].flatMap((entry) => this.waitsOf(entry));
-    const ms = Math.min(...waits);
-    this.cancelCheck = waits.length > 0 ? after(ms, () => this.check()) : undefined;
+    this.cancelCheck = undefined;
+    for (const entry of this.entries.values()) this.scheduleFor(entry);
+  }
+
+  /** Checks earlier if an end of this key comes first. Each request of a key calls it. */
+  private scheduleFor(entry: Entry | undefined): void {
+    const waits = entry ? this.waitsOf(entry) : [];
+    if (waits.length === 0) return;
+    const { after, clock } = this.options;
+    const checkAt = clock.monotonic() + Math.min(...waits);
+    if (this.cancelCheck && this.checkAt <= checkAt) return;
+    this.cancelCheck?.();
+    this.checkAt = checkAt;
+    this.cancelCheck = after(checkAt - clock.monotonic(), () => this.check());
   }
 
   /** Milliseconds until the ends of a key. The system clock may be set, so no wait is long. */
@@ -353,8 +371,9 @@ export class KeyRing {
       this.endHolders(entry);
       const isReported = entry.isReportedExpired || key.revokedAt !== undefined;
       entry.isReportedExpired = isPast(clock, end);
-      if (entry.isReportedExpired && !isReported)
-        emit("keys:expired", { id: key.id, name: key.name });
+      if (!entry.isReportedExpired || isReported) continue;
+      emit("keys:expired", { id: key.id, name: key.name });
+      this.store(key.id, { expiryReported: true }, "the end of a key was not noted");
     }
     this.schedule();
   }

@@ -81,6 +81,50 @@ describe("doorward key", () => {
     await expect(stat(taken)).rejects.toMatchObject({ code: "ENOENT" });
   });
 
+  test("runs the five commands of the family in the documentation", async () => {
+    await using running = await startLauncher();
+    const { base, home } = running;
+    await enablePico(running, await finishSetup(running));
+    const page = await readFile(new URL("../../docs/security.md", import.meta.url), "utf8");
+    const section = page.split("### A family of three with two scripts")[1]!.split("\n## ")[0]!;
+    const blocks = [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, text]) => text!);
+    const commands = blocks[0]!.trim().split("\n");
+    expect(commands).toHaveLength(5);
+    const secrets: string[] = [];
+    for (const command of commands) {
+      const [, ...words] = command.split(" ");
+      const out = words.indexOf("-out");
+      if (out !== -1) words[out + 1] = join(home, words[out + 1]!);
+      const made = await doorward(home, ...words);
+      expect(made, command).toMatchObject({ code: 0 });
+      secrets.push(out === -1 ? made.out.trim() : await readFile(words[out + 1]!, "utf8"));
+    }
+    const [ann, bob, , reports, nightly] = secrets.map((secret) => secret.trim());
+    const post = async (key: string, session: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+      const body = JSON.stringify({ session_id: session, content: "The boiler is at 48 °C." });
+      return (await fetch(new URL("/keys/messages", base), { method: "POST", headers, body }))
+        .status;
+    };
+    const read = async (key: string, session: string): Promise<string | number> => {
+      const url = new URL(`/keys/history?session_id=${session}`, base);
+      const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+      return response.ok ? response.text() : response.status;
+    };
+    expect([await post(ann!, "home"), await post(reports!, "family")]).toEqual([202, 202]);
+    expect(await post(nightly!, "family")).toBe(403);
+    expect(await read(reports!, "family")).toBe(403);
+    expect(await read(nightly!, "family")).toContain("48 °C");
+    expect(await read(nightly!, "home")).toBe(403);
+    expect(await read(ann!, "home")).toContain("48 °C");
+    expect(await read(bob!, "home")).not.toContain("48 °C");
+    const others = blocks[1]!.trim().split("\n");
+    for (const command of others) {
+      const [, ...words] = command.replace(/ +#.*$/, "").split(" ");
+      expect(await doorward(home, ...words), command).toMatchObject({ code: 0 });
+    }
+  });
+
   test("says how to open the channel while it is off", async () => {
     await using running = await startLauncher();
     const { base, home } = running;

@@ -17,7 +17,15 @@ interface RingOptions {
 async function createRing({ store = memoryKeys(), now = 1_700_000_000_000 }: RingOptions = {}) {
   const clock = createStoppedClock();
   let ahead = now;
-  const wall = { ...clock, now: () => clock.now() + ahead, monotonic: () => clock.now() };
+  let reads = 0;
+  const wall = {
+    ...clock,
+    now: () => clock.now() + ahead,
+    monotonic() {
+      reads += 1;
+      return clock.now();
+    },
+  };
   const hashed: string[] = [];
   const events: unknown[] = [];
   let seed = 0;
@@ -44,6 +52,8 @@ async function createRing({ store = memoryKeys(), now = 1_700_000_000_000 }: Rin
     hashed,
     events,
     lines,
+    /** How often the monotonic clock was read. */
+    reads: () => reads,
     increment: (ms: number) => clock.increment(ms),
     /** Sets the system clock, without any time passing. */
     setAhead: (ms: number) => void (ahead = now + ms),
@@ -107,6 +117,42 @@ describe("KeyRing", () => {
     expect([found(secret), ended]).toEqual(["expired", ["revoked"]]);
     expect(found(wrong(secret))).toBeUndefined();
     expect(events.at(-1)).toEqual(["keys:expired", { id: key.id, name: "phone" }]);
+  });
+
+  test("reports an end once, also after restarts", async () => {
+    const store = memoryKeys();
+    const first = await createRing({ store });
+    await first.ring.create({ name: "phone", expiresInS: 90 });
+    await first.ring.create({ name: "tablet", expiresInS: 9_000 });
+    first.increment(90_000);
+    await first.ring.stop();
+    const expired = ({ events }: typeof first): unknown[] =>
+      events.filter((event) => (event as [string])[0] === "keys:expired");
+    expect(expired(first)).toHaveLength(1);
+    const second = await createRing({ store, now: 1_700_000_100_000 });
+    second.increment(60_000);
+    await second.ring.stop();
+    expect(expired(second)).toEqual([]);
+    expect(second.ring.list()[0]).not.toHaveProperty("expiryReported");
+    // This end came while nothing ran.
+    const third = await createRing({ store, now: 1_700_000_000_000 + day });
+    third.increment(0);
+    expect(expired(third)).toMatchObject([["keys:expired", { name: "tablet" }]]);
+    await third.ring.stop();
+  });
+
+  test("looks at one key for each request, whatever their number", async () => {
+    const { ring, reads } = await createRing();
+    let secret = "";
+    for (let index = 0; index < 1_000; index += 1)
+      ({ secret } = await ring.create({ name: `key-${index}`, expiresInS: 9_000 }));
+    const before = reads();
+    for (let index = 0; index < 100; index += 1) {
+      const identity = ring.find(secret, peer);
+      if (typeof identity !== "object") throw new Error("the key was not found");
+      identity.onEnd(() => undefined)();
+    }
+    expect(reads() - before).toBeLessThan(100 * 20);
   });
 
   test("expires by the clock that is first", async () => {
