@@ -18,6 +18,14 @@ export interface StoredQuestions {
   /** Sets the listener that runs when another node has asked or settled a question; absent unless
    *  several nodes share the store. */
   watch?(listener: () => void): void;
+  /**
+   * Lists the sessions in which questions were lost at that time or later. This is not a use of the
+   * conversation, so that a list in the order of use may not begin with them.
+   *
+   * @param since - Unix milliseconds.
+   * @throws store_unavailable if the store cannot be read.
+   */
+  lostSince?(since: number): Promise<readonly Address[]>;
 }
 
 /** The note of a log about an entry with a question. */

@@ -1,6 +1,6 @@
 // The plugin decisions: lists settled questions, read from the conversations.
 import type { Plugin } from "../../kernel/index.ts";
-import type { Conversations } from "../conversations/contract.ts";
+import type { Conversations, ConversationSummary } from "../conversations/contract.ts";
 import { decisionsSchema } from "./config.ts";
 import type { Decision, DecisionList, DecisionsShape } from "./contract.ts";
 import { LinesOfDeleted, type KeptLines } from "./kept-lines.ts";
@@ -17,30 +17,45 @@ export type {
 const maxLimit = 1_000;
 /** Conversations that one list reads, at most. */
 const maxConversations = 2_000;
+/** The time of a use may be older than that of its settlement: another clock, and once a second. */
+const usedLateMs = 60_000;
 const firstPurgeMs = 60_000;
 const purgeEveryMs = 3_600_000;
 
-/** Reads the decisions of the conversations that were used since then. */
+/** Finds the conversations that were used since then, or in which a question was lost. */
+async function findConversations(
+  conversations: Conversations,
+  since: number,
+): Promise<{ readonly found: readonly ConversationSummary[]; readonly isComplete: boolean }> {
+  const found = new Map<string, ConversationSummary>();
+  for (const address of (await conversations.questions?.lostSince?.(since)) ?? []) {
+    const summary = await conversations.find(address);
+    if (summary) found.set(summary.id, summary);
+  }
+  let before: string | undefined;
+  do {
+    if (found.size >= maxConversations) return { found: [...found.values()], isComplete: false };
+    const page = await conversations.list({ limit: 200, ...(before !== undefined && { before }) });
+    const used = page.items.filter(({ usedAt }) => usedAt >= since - usedLateMs);
+    for (const summary of used) found.set(summary.id, summary);
+    before = used.length < page.items.length ? undefined : page.before;
+  } while (before !== undefined);
+  return { found: [...found.values()], isComplete: true };
+}
+
 async function readDecisions(
   conversations: Conversations,
   since: number,
 ): Promise<{ readonly decisions: Decision[]; readonly isComplete: boolean }> {
   const decisions: Decision[] = [];
-  let isComplete = true;
-  let before: string | undefined;
-  for (let count = 0; count < maxConversations;) {
-    const page = await conversations.list({ limit: 200, ...(before !== undefined && { before }) });
-    for (const summary of page.items) {
-      if (summary.usedAt < since) return { decisions, isComplete };
-      count += 1;
-      const read = await readTurns(conversations, summary.id);
-      isComplete &&= read.isComplete;
-      decisions.push(...decisionsIn(summary, read.turns).filter(({ at }) => at >= since));
-    }
-    if (page.before === undefined) return { decisions, isComplete };
-    before = page.before;
+  const { found, isComplete: isAll } = await findConversations(conversations, since);
+  let isComplete = isAll;
+  for (const summary of found) {
+    const read = await readTurns(conversations, summary.id);
+    isComplete &&= read.isComplete;
+    decisions.push(...decisionsIn(summary, read.turns).filter(({ at }) => at >= since));
   }
-  return { decisions, isComplete: false };
+  return { decisions, isComplete };
 }
 
 /**

@@ -163,6 +163,10 @@ local function append(a)
       delivered(sk, ARGV[a + 13])
     end
     if ARGV[a + 14] ~= '' then ask(sk, message, ARGV[a + 5], ARGV[a + 14]) end
+    if op == 'quiet' then
+      redis.call('ZADD', base .. 'lost', time, sk)
+      redis.call('ZREMRANGEBYSCORE', base .. 'lost', '-inf', time - keepMs)
+    end
     if message ~= '' and v[12] then
       redis.call('HDEL', w, message)
       if redis.call('HLEN', w) == 0 then redis.call('HDEL', m, 'pw') end

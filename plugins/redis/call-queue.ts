@@ -68,6 +68,7 @@ const reads: ReadonlySet<string> = new Set([
   "known",
   "ids",
   "questions",
+  "lost",
   "summary",
   "owner",
   "list",

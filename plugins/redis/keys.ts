@@ -33,6 +33,8 @@ export class KeySpace {
   readonly index: string;
   /** Hash of open questions and undelivered answers. */
   readonly questions: string;
+  /** Sorted set of the sessions with lost questions, by the time of the latest one. */
+  readonly lost: string;
   /** Sorted set of ids of deleted messages. */
   readonly deleted: string;
   /** Begins the names of the records of plugins. */
@@ -50,6 +52,7 @@ export class KeySpace {
     this.tokens = `${this.base}t`;
     this.index = `${this.base}z`;
     this.questions = `${this.base}q`;
+    this.lost = `${this.base}lost`;
     this.deleted = `${this.base}d`;
     this.records = `${this.base}r`;
     this.deletedKey = createHmac("sha256", secret).update("doorward deleted ids").digest();

@@ -50,6 +50,19 @@ function toQuestion(field: string, value: string): StoredQuestion | undefined {
   });
 }
 
+/** @returns Undefined if another program has written the value. */
+function toAddress(text: string): Address | undefined {
+  try {
+    const read: unknown = JSON.parse(text);
+    if (!isObject(read)) return undefined;
+    const { channel, session } = read;
+    if (typeof channel === "string" && typeof session === "string") return { channel, session };
+  } catch {
+    // not JSON
+  }
+  return undefined;
+}
+
 /** Settled questions come in the order of their settlement, open ones in that of their asking. */
 const orderOf = ({ question, at }: StoredQuestion): number => question.settled?.at ?? at;
 
@@ -86,5 +99,12 @@ export class QuestionIndex implements StoredQuestions {
       if (question) found.push(question);
     }
     return found.toSorted((one, other) => orderOf(one) - orderOf(other));
+  }
+
+  async lostSince(since: number): Promise<readonly Address[]> {
+    const { lost, base } = this.space;
+    const call = { script: "lost", keys: [lost], values: [since, base], repeats: true } as const;
+    const found = (await this.link.run(call)) as readonly Reply[];
+    return found.flatMap((text) => toAddress(String(text)) ?? []);
   }
 }

@@ -101,6 +101,7 @@ if redis.call('HLEN', KEYS[4]) ~= tonumber(ARGV[7]) then return -1 end
 local deletedAt = redis.call('HGET', m, 'dd')
 redis.call('DEL', m, KEYS[2], KEYS[3], KEYS[4], key(m, 'e'), key(m, 'a'))
 redis.call('ZREM', KEYS[6], ARGV[2])
+redis.call('ZREM', string.sub(ARGV[6], 1, -2) .. 'lost', ARGV[2])
 for _, field in ipairs(redis.call('HKEYS', ARGV[6])) do
   if string.sub(field, 1, #ARGV[2] + 1) == ARGV[2] .. ':' then
     redis.call('HDEL', ARGV[6], field)
@@ -229,10 +230,21 @@ end
 return rows
 `;
 
+/** Keys: times of lost questions. ARGV: since, start of all keys. Returns addresses as JSON. */
+const lost = `
+local found = {}
+for _, sk in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf', 'LIMIT', 0, 2000)) do
+  local address = redis.pcall('HGET', ARGV[2] .. '{' .. sk .. '}:m', 'ad')
+  if type(address) == 'string' then found[#found + 1] = address end
+end
+return found
+`;
+
 export const scripts = {
   ...sessionScripts,
   ...recordScripts,
   questions,
+  lost,
   batch,
   claim,
   release,

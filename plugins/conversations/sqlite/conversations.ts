@@ -70,6 +70,10 @@ export class SqliteConversations implements OpenConversations {
       if (address === undefined) await this.store.settled();
       return this.store.questions(address);
     },
+    lostSince: async (since) => {
+      await this.store.settled();
+      return this.store.questionsLostSince(since);
+    },
   };
   private readonly store: SqliteStore;
   private readonly scope: Scope;

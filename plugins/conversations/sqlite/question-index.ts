@@ -18,6 +18,8 @@ const answerPrefix = "answer:";
 
 const keyOf = (conversation: number, message: string): string =>
   `question:${conversation}:${message}`;
+/** The row with `seq` of the latest entry that ends a lost question. */
+const lostKeyOf = (conversation: number): string => `lost:${conversation}`;
 /** Bounds of the keys of all questions, or of those of one conversation. */
 const boundsOf = (conversation?: number): readonly [string, string] =>
   conversation === undefined
@@ -34,6 +36,7 @@ export class QuestionIndex {
   /** Notes an entry that asks or settles. Call it in the transaction of the entry. */
   note(conversation: number, message: string, seq: number, mark: QuestionMark): void {
     const key = keyOf(conversation, message);
+    if (mark.isQuiet === true) setMeta(this.connection, lostKeyOf(conversation), String(seq));
     if (mark.state === "settled") return this.remove(key);
     const durable = mark.durable === undefined ? {} : { durable: mark.durable };
     const row: IndexedQuestion =
@@ -53,6 +56,19 @@ export class QuestionIndex {
   forget(conversation: number): void {
     const sql = "DELETE FROM meta WHERE key >= ? AND key < ?";
     this.connection.run(sql, ...boundsOf(conversation));
+    this.remove(lostKeyOf(conversation));
+  }
+
+  /** Sessions whose latest lost question was settled at that time or later. */
+  lostSince(since: number): Address[] {
+    const sql = "SELECT key, value FROM meta WHERE key >= 'lost:' AND key < 'lost;'";
+    return this.connection.all(sql).flatMap(({ key, value }) => {
+      const conversation = Number(String(key).slice("lost:".length));
+      const entry = this.entry(conversation, Number(value));
+      if (!entry || entry.at < since) return [];
+      const own = this.connection.get("SELECT * FROM conversation WHERE id = ?", conversation);
+      return own ? [addressOf(own)] : [];
+    });
   }
 
   /** True if the question is settled, and no application has accepted its answer. */

@@ -242,6 +242,11 @@ export class SqliteStore {
     return this.reading(() => this.rows.questions.list(address));
   }
 
+  questionsLostSince(since: number): readonly Address[] {
+    this.writer.writeNow();
+    return this.reading(() => this.rows.questions.lostSince(since));
+  }
+
   /** Reads the ids of a session of the last ten minutes, at most 1,024, oldest first. */
   knownIds(address: Address): readonly TakenId[] {
     this.writeSession(address);

@@ -1,3 +1,4 @@
+import { cp } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { createKernel, type Plugin } from "../../../kernel/index.ts";
 import { createCapturedLog } from "../../../kernel/testing.ts";
@@ -66,6 +67,15 @@ async function start(home: string, clock: Clock = { ahead: 0 }, days = 365) {
     lines,
     decisions: services.decisions,
     conversations: services.conversations,
+    /** Sends a message, whose question stays open. */
+    async ask(session: string): Promise<void> {
+      const body = { session_id: session, content: "clean" };
+      void fetchJson(port, "/pico/messages", { method: "POST", body });
+      await waitFor(() => services.channels.questions({ session }).length > 0);
+      await waitFor(
+        async () => (await services.conversations.find({ channel: "pico", session })) !== undefined,
+      );
+    },
     /** Sends a message, and answers the question of the agent. */
     async decide(session: string, content: string, answer: object): Promise<void> {
       const body = { session_id: session, content };
@@ -120,6 +130,33 @@ describe("decisions", () => {
     });
     const first = await service.decisions.list({ since: 0, limit: 1 });
     expect([first.decisions.length, first.isComplete]).toEqual([1, false]);
+  });
+
+  test("find a question that was lost long after the last use", async () => {
+    await using temp = await tempHome();
+    await using later = await tempHome();
+    {
+      await using service = await start(temp.home);
+      await service.decide("cellar", "clean", { option: "once" });
+      await service.ask("kitchen");
+      // As a kill leaves it.
+      await cp(temp.home, later.home, {
+        recursive: true,
+        filter: (path) => !path.endsWith(".lock"),
+      });
+    }
+    await using again = await start(later.home, { ahead: 3 * day });
+    const since = Date.now() + 2 * day;
+    const found = async () => (await again.decisions.list({ since })).decisions;
+    await waitFor(async () => (await found()).length > 0 || undefined);
+    expect(await found()).toMatchObject([{ session: "kitchen", outcome: "lost" }]);
+    expect((await again.decisions.list({ since: Date.now() + 4 * day })).decisions).toEqual([]);
+    const kitchen = (await again.conversations.list()).items.find(
+      ({ session }) => session === "kitchen",
+    );
+    expect(kitchen!.usedAt).toBeLessThan(since);
+    await again.conversations.forget(kitchen!.id);
+    expect(await found()).toMatchObject([{ outcome: "lost", isDeleted: true }]);
   });
 
   test("leave a line without words after the deletion, also after a restart", async () => {

@@ -155,6 +155,10 @@ describe.skipIf(!hasRedis)("nodes that share Redis", () => {
       .toMatchObject({ status: "already", settled: { outcome: "lost" } });
     const { items } = await index.list();
     expect(items[0]!.usedAt).toBe(used);
+    expect(await index.questions!.lostSince!(used)).toEqual([to]);
+    expect(await index.questions!.lostSince!(Date.now() + 60_000)).toEqual([]);
+    await index.forget(items[0]!.id);
+    expect(await index.questions!.lostSince!(used)).toEqual([]);
     await gone.close();
   });
 
