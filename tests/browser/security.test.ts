@@ -133,6 +133,22 @@ describe("Security page", () => {
     });
   });
 
+  test("folds the tokens that are not in use into one line", async () => {
+    const unused = ["openai", "metrics"].map((name) => ({
+      ...{ name, source: "none" as const, managedByEnv: false, others: [] },
+    }));
+    dashboard.site.views.set("GET /api/tokens", { tokens: [tokens[0], ...unused] });
+    await dashboard.openLive("/security", async (page) => {
+      const line = page.locator("summary", { hasText: "Not in use:" });
+      await expect.poll(() => line.textContent()).toMatch(/^Not in use: .+, .+Create$/);
+      const cards = page.locator(".token");
+      await expect.poll(() => cards.filter({ visible: true }).count()).toBe(1);
+      await line.click();
+      await expect.poll(() => cards.filter({ visible: true }).count()).toBe(3);
+      await page.getByRole("button", { name: /^Create the OpenAI/ }).waitFor();
+    });
+  });
+
   test("checks a custom token before sending it", async () => {
     dashboard.site.answer = () => [200, { which: "launcher", token: fresh, source: "config" }];
     await dashboard.openLive("/security", async (page) => {

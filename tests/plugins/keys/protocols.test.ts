@@ -78,6 +78,7 @@ describe("keys", () => {
       "/api/tokens",
       "/api/settings",
       "/api/log",
+      "/api/decisions",
       "/api/keys",
       "/metrics",
     ];
