@@ -162,7 +162,16 @@ const actions: Readonly<Record<string, Action>> = {
   rotate: (context, name, offline) => replace(context, name, undefined, offline),
 };
 
-const ownNames = ["launcher", "pico", "metrics", "pico_client", "openai", "ai_sdk", "ag_ui"];
+const ownNames = [
+  "launcher",
+  "pico",
+  "metrics",
+  "pico_client",
+  "openai",
+  "ai_sdk",
+  "ag_ui",
+  "proxy_sign_in",
+];
 
 /** Names of tokens that Doorward, or a channel in `config.json`, uses. */
 async function knownNames(home: string): Promise<ReadonlySet<string>> {

@@ -114,6 +114,7 @@ describe("token without a running launcher", () => {
       expect(said).toContain('warning: no channel in config.json has the name "discord"\n');
       await ownership.write("config.json", { channels: { telegram: {} } });
       expect((await ownership.run("token rotate telegram")).said).not.toContain("warning");
+      expect((await ownership.run("token rotate proxy_sign_in")).said).not.toContain("warning");
     }));
 
   test("set fails with a usage error without a token", () =>
