@@ -206,12 +206,16 @@ export interface ConversationHistory {
    *
    * @param options.limit - 1 to 200. @defaultValue `50`
    * @param options.before - The `before` of the previous page.
-   * @param options.query - Only conversations with this text in the title. At most 200 characters.
+   * @param options.query - Only conversations with this text in the title or the session id, at
+   *   most 200 characters.
+   * @param options.ids - Only these conversations, at most 200, on one page. The other options have
+   *   no effect, and an id that does not exist is left out.
    */
   list(options?: {
     readonly before?: string;
     readonly limit?: number;
     readonly query?: string;
+    readonly ids?: readonly ConversationId[];
   }): Promise<Page<ConversationSummary>>;
   /** Finds the conversation of a session; undefined if nothing was ever said there. */
   find(address: Address): Promise<ConversationSummary | undefined>;

@@ -4,6 +4,7 @@ import type { FastifyInstance } from "fastify";
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import { createActivityLog } from "./server/api/activity.ts";
 import { otherChannels } from "./server/api/attached-channels.ts";
+import { ConversationFlags } from "./server/api/flags.ts";
 import { EventFeed, publishEvents } from "./server/api/event-feed.ts";
 import { bearerOwner } from "./server/api/events.ts";
 import { Figures, totalsOf } from "./server/api/figures.ts";
@@ -139,6 +140,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       media: true,
       keys: true,
       decisions: true,
+      records: true,
       channels: true,
       backups: true,
     },
@@ -192,6 +194,11 @@ async function startDashboard(scope: DashboardScope, options: DashboardOptions) 
     feed.end(bearerOwner, "rotated");
   });
   publishEvents(scope, feed, context.observers.activity);
+  const { flags } = context.services;
+  if (flags)
+    scope.onStop(
+      flags.watch((conversation) => feed.publish("flags", { at: scope.clock.now(), conversation })),
+    );
   serve(scope, context, plugins, grants);
   scope.on("kernel:state-changed", () => {
     phase.serving = true;
@@ -313,7 +320,9 @@ function createContext(
       setup: tokenSigner(tokens, "setup"),
     },
   };
-  const services: ServiceContext = { ...uses, tokenSecrets, pluginViews: plugins };
+  const { conversations, records } = uses;
+  const flags = conversations && records && new ConversationFlags(records, () => clock.now());
+  const services: ServiceContext = { ...uses, tokenSecrets, flags, pluginViews: plugins };
   const activity = createActivityLog();
   const site: SiteContext = {
     assets: loadAssets(),

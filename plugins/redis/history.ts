@@ -39,6 +39,8 @@ interface RedisHistoryOptions {
 
 /** Sessions that one page of a filtered list looks at, at most. */
 const maxScanned = 1_000;
+/** Conversations that a list names. */
+const maxNamed = 200;
 const idPattern = /^([\w-]{22})([0-9a-f]{16})$/;
 
 const textOf = (value: Reply | undefined): string | undefined =>
@@ -88,6 +90,14 @@ function toGrowing(reply: Reply | undefined): Growing {
   return growing;
 }
 
+const hasText = ({ title, session }: ConversationSummary, folded: string): boolean =>
+  title.toLowerCase().includes(folded) || session.toLowerCase().includes(folded);
+
+function withPreview(summary: ConversationSummary, turns: readonly Turn[]): ConversationSummary {
+  const preview = toPreview(turns);
+  return { ...summary, ...(preview !== undefined && { preview }), ...toOrigin(turns) };
+}
+
 /** Assembles the turns of the entries, oldest first. */
 function toTurns(entries: readonly StreamEntry[], growing: Growing = new Map()): readonly Turn[] {
   const turns = new Map<string, { readonly first: StreamEntry; last: StreamEntry }>();
@@ -135,7 +145,9 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
     before,
     limit = 50,
     query = "",
+    ids,
   }: Parameters<ConversationHistory["list"]>[0] = {}): Promise<Page<ConversationSummary>> {
+    if (ids) return { items: await this.named(ids.slice(0, maxNamed)) };
     const [, from = "+inf", skip = "0"] =
       /^(\d{1,15})-(\d{1,9})$/.exec(before ?? "") ?? (before === undefined ? [] : [null]);
     if (from === null) throw conversationsErrors.not_found();
@@ -149,16 +161,29 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
         const isSame = text === position.score;
         position = { score: text, skip: isSame ? position.skip + 1 : 1 };
         const summary = this.toSummary(String(sk), fields as readonly Reply[]);
-        if (!summary || !summary.title.toLowerCase().includes(folded)) continue;
-        const turns = this.toTurns(String(sk), latest);
-        const preview = toPreview(turns);
-        const origin = toOrigin(turns);
-        items.push({ ...summary, ...(preview !== undefined && { preview }), ...origin });
+        if (!summary || !hasText(summary, folded)) continue;
+        items.push(withPreview(summary, this.toTurns(String(sk), latest)));
         if (items.length === limit) return { items, before: `${position.score}-${position.skip}` };
       }
       if (rows.length < limit) return { items };
     }
     return { items, before: `${position.score}-${position.skip}` };
+  }
+
+  /** @returns The conversations with these ids that exist, the latest used first. */
+  private async named(ids: readonly ConversationId[]): Promise<readonly ConversationSummary[]> {
+    const found = await Promise.all(
+      ids.map(async (id): Promise<readonly ConversationSummary[]> => {
+        const [, sk] = idPattern.exec(id) ?? [];
+        if (sk === undefined) return [];
+        const place = this.options.space.placeOf(sk);
+        const summary = await this.summary(place);
+        if (summary?.id !== id) return [];
+        const [, entries] = await this.stream(place);
+        return [withPreview(summary, this.toTurns(sk, entries))];
+      }),
+    );
+    return found.flat().toSorted((a, b) => b.usedAt - a.usedAt);
   }
 
   async find({ channel, session }: Address): Promise<ConversationSummary | undefined> {
@@ -177,13 +202,7 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
   ): Promise<Page<Turn>> {
     const { channel, session } = await this.get(id);
     const { place } = this.placeOf(id);
-    const call = { script: "history", keys: place.keys, values: [], repeats: true } as const;
-    const reply = await this.options.link.run(call).catch((error: unknown) => {
-      if (codeOf(error) !== "internal") throw error;
-      this.options.malformed(place.sk);
-      return [];
-    });
-    const [epoch, entries, growing] = reply as readonly Reply[];
+    const [epoch, entries, growing] = await this.stream(place);
     const malformed = (): void => this.options.malformed(place.sk);
     const stream = toStreamEntries(entries, malformed);
     const turns = await markTurns(toTurns(stream, toGrowing(growing)), {
@@ -199,6 +218,17 @@ export class RedisHistory implements Omit<ConversationHistory, "forget"> {
     const first = items[0];
     const hasMore = first !== undefined && turns.some(({ seq }) => seq < first.seq);
     return hasMore ? { items, before: `${String(epoch)}:${first.seq}` } : { items };
+  }
+
+  /** Epoch, the entries in the window, and the latest text of each that grows. */
+  private async stream({ keys, sk }: SessionPlace): Promise<readonly Reply[]> {
+    const call = { script: "history", keys, values: [], repeats: true } as const;
+    const reply = await this.options.link.run(call).catch((error: unknown) => {
+      if (codeOf(error) !== "internal") throw error;
+      this.options.malformed(sk);
+      return [];
+    });
+    return reply as readonly Reply[];
   }
 
   async search(): Promise<readonly SearchHit[]> {

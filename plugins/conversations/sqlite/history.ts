@@ -24,6 +24,8 @@ type Options<K extends "list" | "read" | "search"> = NonNullable<
 >;
 
 const maxTitle = 200;
+/** Conversations that a list names. */
+const maxIds = 200;
 const maxExcerpt = 200;
 /** Words that FTS5 puts around the match. */
 const excerptWords = 40;
@@ -105,18 +107,33 @@ export class History {
   }
 
   /** Lists conversations. Other work may pass at each step. */
-  *listing({ before, limit = 50, query }: Options<"list"> = {}): Steps<Page<ConversationSummary>> {
+  *listing({ before, limit = 50, query, ids }: Options<"list"> = {}): Steps<
+    Page<ConversationSummary>
+  > {
     this.prepare();
+    if (ids) return { items: yield* this.withPreviews(this.named(ids.slice(0, maxIds))) };
     const last = before === undefined ? Number.MAX_SAFE_INTEGER : numberOf(before, /^(\d{1,15})$/);
     const size = clamp(limit, 200);
     const text = query?.slice(0, maxTitle).toLowerCase() || null;
     const rows = text === null ? this.latest(last, size + 1) : yield* this.titled(text, last, size);
+    const items = yield* this.withPreviews(rows.slice(0, size));
+    return rows.length > size ? { items, before: String(rows[size - 1]!.last) } : { items };
+  }
+
+  private *withPreviews(rows: readonly Row[]): Steps<ConversationSummary[]> {
     const items: ConversationSummary[] = [];
-    for (const [at, row] of rows.slice(0, size).entries()) {
+    for (const [at, row] of rows.entries()) {
       if (at % rowsPerStep === rowsPerStep - 1) yield;
       items.push({ ...toSummary(row), ...this.previewOf(row) });
     }
-    return rows.length > size ? { items, before: String(rows[size - 1]!.last) } : { items };
+    return items;
+  }
+
+  private named(ids: readonly string[]): Row[] {
+    const sql =
+      "SELECT * FROM conversation WHERE public_id IN (SELECT value FROM json_each(?)) " +
+      "AND last > 0 ORDER BY last DESC";
+    return this.connection.all(sql, JSON.stringify(ids));
   }
 
   private latest(before: number, limit: number): Row[] {
@@ -124,18 +141,18 @@ export class History {
     return this.connection.all(sql, before, limit);
   }
 
-  /** Looks for a text in titles, a slice of the conversations in each step. */
+  /** Looks for a text in titles and names of sessions, a slice in each step. */
   private *titled(text: string, before: number, size: number): Steps<Row[]> {
     const end =
       "SELECT last FROM conversation WHERE last < ? AND last > 0 ORDER BY last DESC " +
       `LIMIT 1 OFFSET ${titlesPerStep - 1}`;
     const sql =
-      "SELECT * FROM conversation WHERE last < ? AND last >= ? AND instr(folded, ?) > 0 " +
-      "ORDER BY last DESC LIMIT ?";
+      "SELECT * FROM conversation WHERE last < ? AND last >= ? " +
+      "AND (instr(folded, ?) > 0 OR instr(lower(session), ?) > 0) ORDER BY last DESC LIMIT ?";
     const rows: Row[] = [];
     for (let at = before; at > 1 && rows.length <= size; yield) {
       const from = this.connection.number(end, at) || 1;
-      rows.push(...this.connection.all(sql, at, from, text, size + 1 - rows.length));
+      rows.push(...this.connection.all(sql, at, from, text, text, size + 1 - rows.length));
       at = from;
     }
     return rows;

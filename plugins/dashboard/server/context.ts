@@ -9,6 +9,7 @@ import type { Http, Limiter } from "../../http/index.ts";
 import type { TokenSecrets, Tokens } from "../../token-store/index.ts";
 import type { ActivityLog } from "./api/activity.ts";
 import type { EventFeed } from "./api/event-feed.ts";
+import type { ConversationFlags } from "./api/flags.ts";
 import type { Figures } from "./api/figures.ts";
 import type { CheckView, PluginView, TokenWay } from "../shared/views.ts";
 import type { Assets } from "./assets.ts";
@@ -56,6 +57,8 @@ export interface SiteContext {
 /** Services of other plugins. Those that this deployment does not list are undefined. */
 export interface ServiceContext extends Readonly<Partial<DashboardShape["uses"]>> {
   readonly tokenSecrets: TokenSecrets;
+  /** Undefined without conversations or records. */
+  readonly flags?: ConversationFlags | undefined;
   /** @returns Third-party plugins and their states. */
   pluginViews(): readonly PluginView[];
 }

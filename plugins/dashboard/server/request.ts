@@ -104,12 +104,13 @@ const pageLimit = z
   .pipe(z.int().min(1).max(200))
   .exactOptional();
 const cursorText = z.string().min(1).max(100).exactOptional();
-/** `session`: only the conversation of this session of the pico channel. */
+/** `session`: only that of this session of the pico channel. `flag`: only those with the flag. */
 export const conversationListQuery = z.object({
   before: cursorText,
   limit: pageLimit,
   query: z.string().max(200).exactOptional(),
   session: z.string().min(1).max(256).exactOptional(),
+  flag: z.enum(["pinned", "archived"]).exactOptional(),
 });
 export const searchQuery = z.object({ q: z.string().min(1).max(200), limit: pageLimit });
 export const turnsQuery = z.object({ before: cursorText, after: cursorText, limit: pageLimit });
@@ -159,8 +160,21 @@ export const messageBody = z.object({
     .refine((value) => value.trim() !== ""),
 });
 export const maxMessageBytes = 512 * 1024;
-/** An empty title restores the first words of the conversation. */
-export const renameBody = z.object({ title: z.string().max(200) });
+/**
+ * An empty title restores the first words of the conversation. `usedAt`: the latest use that the
+ * person has seen; a conversation that was used later is not archived.
+ */
+export const conversationBody = z
+  .object({
+    title: z.string().max(200).exactOptional(),
+    pinned: z.boolean().exactOptional(),
+    archived: z.boolean().exactOptional(),
+    usedAt: z.int().min(0).exactOptional(),
+  })
+  .refine(({ usedAt: _, ...changes }) => Object.keys(changes).length > 0, {
+    error: "expected title, pinned or archived",
+  });
+export type ConversationBody = z.infer<typeof conversationBody>;
 export const settingsBody = z.record(z.string(), z.unknown());
 
 /**

@@ -9,6 +9,7 @@ import type { Keys } from "../../keys/index.ts";
 import type { Backups } from "../../backup/index.ts";
 import type { MediaFiles } from "../../media/index.ts";
 import type { PicoServer } from "../../pico-server/index.ts";
+import type { OpenRecords } from "../../records/index.ts";
 import type { Program } from "../../program/index.ts";
 import type { Settings } from "../../settings/index.ts";
 import type { TokenSecrets, TokenStoreEvents, Tokens } from "../../token-store/index.ts";
@@ -263,6 +264,8 @@ export type DashboardShape = {
     keys: Keys;
     decisions: Decisions;
     backups: Backups;
+    /** Keeps the flags of conversations. */
+    records: OpenRecords;
   };
   /** Routes below the dashboard for other plugins, and one-time sign-in links. */
   offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };

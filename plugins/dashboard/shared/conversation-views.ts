@@ -1,7 +1,7 @@
 // JSON types of the conversation endpoints, shared with the browser code.
 import type { RequestTimes, StopResult } from "../../channels/index.ts";
 import type {
-  ConversationSummary,
+  ConversationSummary as StoredSummary,
   SearchHit,
   StoreHealth,
   Turn,
@@ -12,7 +12,18 @@ export interface RequestView extends Omit<RequestTimes, "protocol"> {
   /** Name of the protocol that the message arrived through. */
   readonly door?: string;
 }
-export type { ConversationSummary, SearchHit, Turn };
+export type { SearchHit, Turn };
+
+/** The flags that a person gives a conversation, for all devices. */
+export type FlagName = "pinned" | "archived";
+
+/** A conversation with its flags. */
+export interface ConversationSummary extends StoredSummary {
+  /** At the top of the list. */
+  readonly pinned?: true;
+  /** Not in the list, until it is used again. */
+  readonly archived?: true;
+}
 
 /** Body of `GET /api/conversations`. */
 export interface ConversationsView {
@@ -21,6 +32,8 @@ export interface ConversationsView {
   /** Pass it as `before` to read the next page; absent on the last one. */
   readonly before?: string;
   readonly store: StoreHealth;
+  /** Conversations can be pinned and archived. */
+  readonly keepsFlags?: true;
   /** Channels whose messages are not kept here; absent if there are none. */
   readonly notKept?: readonly string[];
 }

@@ -18,6 +18,8 @@ export interface FeedEvents {
     readonly connections: number;
     readonly queuedBytes: number;
   };
+  /** The flags of a conversation have changed. */
+  flags: At & { readonly conversation: string };
   /** A question was asked or settled. */
   questions: At;
   connected: At & PicoServerEvents["pico-server:connected"];

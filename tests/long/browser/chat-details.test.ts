@@ -306,8 +306,12 @@ describe("List of conversations", () => {
       await list.getByRole("button", { name: "Actions for Plan of the garden" }).click();
       await page.getByRole("menuitem", { name }).click();
     };
+    // Another device: it has other storage, and hears of changes.
+    const other = await chat.open("named", undefined, await chat.signedIn(chat.launcher.base));
     await act("Pin");
     await list.getByRole("heading", { name: "Pinned" }).waitFor();
+    await other.getByRole("heading", { name: "Pinned" }).waitFor();
+    await other.close();
     await expect.poll(() => titles.first().textContent()).toBe("Plan of the garden");
     const choose = async (name: string): Promise<void> => {
       await list.getByRole("button", { name: "Filter conversations" }).click();
@@ -321,6 +325,32 @@ describe("List of conversations", () => {
     await list.getByText("Plan of the garden").waitFor({ state: "detached" });
     await choose("Archived");
     await expect.poll(() => titles.allTextContents()).toEqual(["Plan of the garden"]);
+    await page.close();
+  });
+
+  test("moves the pins of an earlier version to the server", async () => {
+    const page = await open("old pins");
+    await write(page, "An old plan");
+    await say("old pins", "An old plan", ["message.create", { content: "Well" }]);
+    await page.getByText("Well", { exact: true }).waitFor();
+    const find = () =>
+      page.evaluate(async () => {
+        const answer = await fetch("/api/conversations?session=old%20pins");
+        const { conversations } = (await answer.json()) as {
+          conversations: readonly { readonly id: string; readonly pinned?: true }[];
+        };
+        return conversations[0]!;
+      });
+    const { id } = await find();
+    const kept = () => page.evaluate(() => localStorage.getItem("doorward-flags"));
+    await page.evaluate((pinned) => {
+      const flags = { pinned: [pinned, "gone"], archived: { [pinned]: 1 } };
+      localStorage.setItem("doorward-flags", JSON.stringify(flags));
+    }, id);
+    await page.reload();
+    await page.getByRole("heading", { name: "Pinned" }).waitFor();
+    await expect.poll(kept).toBeNull();
+    await expect.poll(async () => (await find()).pinned).toBe(true);
     await page.close();
   });
 });

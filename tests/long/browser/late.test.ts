@@ -291,24 +291,6 @@ describe("Text that is not sent yet", () => {
 });
 
 describe("Storage of the browser", () => {
-  test("keeps the pins of two tabs", async () => {
-    await dashboard.openLive("/chat/one", async (page) => {
-      const other = await page.context().newPage();
-      await other.goto(`${dashboard.site.origin}/chat/one`);
-      const pin = async (tab: Page, name: RegExp): Promise<void> => {
-        await tab.getByRole("button", { name }).click();
-        await tab.getByRole("menuitem", { name: "Pin" }).click();
-      };
-      await pin(other, /^Actions for Good/);
-      await list(page).getByText("Pinned").waitFor();
-      await pin(page, /^Actions for Reorder/);
-      await page.reload();
-      await expect
-        .poll(() => list(page).locator("div:has(> h3:text-is('Pinned')) li").count())
-        .toBe(2);
-    });
-  });
-
   test("lets the page Settings work without it", async () => {
     await dashboard.open("/message", {}, async (page) => {
       await page.addInitScript(() => {

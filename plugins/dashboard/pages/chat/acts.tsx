@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentProps, JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { ConversationView } from "../../shared/conversation-views.ts";
+import type { ConversationView, FlagName } from "../../shared/conversation-views.ts";
 import { confirm } from "../frame/dialogs.ts";
 import { toast } from "../frame/toasts.ts";
 import { sendRequest } from "../live/api.ts";
@@ -33,23 +33,34 @@ export function menuOf(
   target: ConversationTarget,
 ): ComponentProps<typeof Menu>["items"] {
   const { list } = store;
-  const isPinned = list.flags.value.pinned.includes(id);
+  const isPinned = list.has("pinned", id);
+  const isArchived = list.has("archived", id);
+  const hasFlags = list.keepsFlags.value;
   const exported = url(`/api/conversations/${id}/export?format=`);
   return [
-    {
-      name: isPinned ? "Unpin" : "Pin",
-      icon: isPinned ? "pin-off" : "pin",
-      act: () => list.togglePin(id),
-    },
+    ...(hasFlags
+      ? [
+          {
+            name: isPinned ? "Unpin" : "Pin",
+            icon: isPinned ? "pin-off" : "pin",
+            act: () => void flag(list, id, "pinned", !isPinned),
+          },
+        ]
+      : []),
     { name: "Rename…", icon: "pencil", act: () => rename(id, title) },
     { name: "Copy link", icon: "link", act: () => copyLink(url(pathOf(target))) },
     { name: "Export as Markdown", icon: "download", href: `${exported}markdown` },
     { name: "Export as JSON", icon: "braces", href: `${exported}json` },
-    {
-      name: store.isArchived(id) ? "Move to the list" : "Archive",
-      icon: "archive",
-      act: () => archive(store, id, target),
-    },
+    ...(hasFlags
+      ? [
+          {
+            name: isArchived ? "Move to the list" : "Archive",
+            icon: "archive",
+            act: () =>
+              void (isArchived ? flag(list, id, "archived", false) : archive(store, id, target)),
+          },
+        ]
+      : []),
     "-",
     {
       name: "Delete…",
@@ -66,15 +77,31 @@ async function copyLink(path: string): Promise<void> {
   toast(isCopied ? { text: "Link copied" } : { text: "Can't copy the link", tone: "bad" });
 }
 
-/** Hides a conversation from the list of this browser, or shows it again. */
-function archive(store: ChatStore, id: string, target: ConversationTarget): void {
-  if (!store.list.toggleArchived(id)) return;
+/** Sets a flag of a conversation. @returns False, and says so, if the server rejects it. */
+async function flag(
+  list: ConversationList,
+  id: string,
+  name: FlagName,
+  isOn: boolean,
+): Promise<boolean> {
+  const error = await list.flag(id, name, isOn);
+  if (error) toast({ text: `The conversation stays as it was: ${error.message}`, tone: "bad" });
+  return !error;
+}
+
+/** Hides a conversation from the list, until it is used again. */
+async function archive(store: ChatStore, id: string, target: ConversationTarget): Promise<void> {
+  const { list } = store;
   const wasOpen = store.close(target);
-  const undo = (): void => {
-    store.list.toggleArchived(id);
+  const reopen = (): void => {
     if (wasOpen) store.open(target);
   };
-  toast({ text: "Conversation archived in this browser", action: { name: "Undo", act: undo } });
+  if (!(await flag(list, id, "archived", true))) return reopen();
+  const undo = (): void => {
+    void flag(list, id, "archived", false);
+    reopen();
+  };
+  toast({ text: "Conversation archived", action: { name: "Undo", act: undo } });
 }
 
 /** Asks first. The conversation can be restored for some seconds. */

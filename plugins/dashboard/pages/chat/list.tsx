@@ -20,7 +20,6 @@ import { Empty, Problem } from "../parts/states.tsx";
 import { useSite } from "../site.tsx";
 import { menuOf } from "./acts.tsx";
 import { formatAge, formatPeriod } from "./dates.ts";
-import { isArchived } from "./state/flags.ts";
 import type { ConversationList } from "./state/list.ts";
 import { countUnread } from "./state/seen.ts";
 import { type ChatStore, type ConversationTarget, pathOf } from "./state/store.ts";
@@ -39,15 +38,25 @@ function rowsOf(store: ChatStore): readonly ListRow[] {
   const isOpen = (session: string) => conversation?.session === session;
   const last = conversation?.thread.value.messages.at(-1);
   const isFailed = last?.kind === "user" && last.delivery === "failed";
-  const flags = list.flags.value;
   const stored = list.items.value.map((summary): ListRow => {
-    const { id, session, channel, title, preview = "", usedAt, door, sender } = summary;
+    const {
+      id,
+      session,
+      channel,
+      title,
+      preview = "",
+      usedAt,
+      door,
+      sender,
+      pinned,
+      archived,
+    } = summary;
     return {
       id,
       ...(door !== undefined && { door }),
       ...(sender && { sender }),
-      isPinned: flags.pinned.includes(id),
-      isArchived: isArchived(flags, summary),
+      isPinned: pinned === true,
+      isArchived: archived === true,
       session,
       channel,
       title: title || session,
@@ -77,6 +86,7 @@ export function List({ store, isReady }: ListProps): JSX.Element {
   useEffect(() => {
     const timer = setTimeout(() => {
       if (words === "" || store.list.searches.value) void search(words);
+      if (words !== "" && store.list.isStored.value === true) void store.list.findNames(words);
     }, searchDelayMs);
     return () => clearTimeout(timer);
   }, [words]);
@@ -86,7 +96,8 @@ export function List({ store, isReady }: ListProps): JSX.Element {
       ? foldRows(filterRows(all, filter.value))
       : findRows(list, all, words).map((row) => ({ row, rows: [row] }));
   const onScroll = ({ currentTarget: box }: { currentTarget: HTMLElement }): void => {
-    if (box.scrollHeight - box.scrollTop - box.clientHeight < 300) void store.list.loadMore();
+    if (box.scrollHeight - box.scrollTop - box.clientHeight >= 300) return;
+    void (filter.value === "archived" ? list.loadFlagged("archived") : list.loadMore());
   };
   return (
     <section class="list" aria-label="Conversations">
@@ -117,7 +128,7 @@ export function List({ store, isReady }: ListProps): JSX.Element {
               onText={setQuery}
               data-main-field={undefined}
             />
-            {list.isStored.value === true && <FilterMenu rows={all} />}
+            {list.isStored.value === true && <FilterMenu rows={all} list={list} />}
           </div>
         )}
         {words === "" && <FilterNote />}
@@ -294,7 +305,9 @@ function findRows(
   query: string,
 ): readonly ListRow[] {
   const words = query.toLowerCase();
-  const titles = rows.filter(({ title }) => title.toLowerCase().includes(words));
+  const titles = rows.filter(({ title, session }) =>
+    [title, session].some((name) => name.toLowerCase().includes(words)),
+  );
   const shown = new Set(titles.map(({ id }) => id));
   const messages = hits.value
     .filter(({ conversation: { id } }) => !shown.has(id) && !list.isHidden(id))
@@ -337,13 +350,21 @@ function filterRows(rows: readonly ListRow[], chosen: Filter): readonly ListRow[
   return present.filter((row) => originOf(row) === chosen.from);
 }
 
+interface FilterMenuProps {
+  readonly rows: readonly ListRow[];
+  readonly list: ConversationList;
+}
+
 /** The menu with the filters, and their names. */
-function FilterMenu({ rows }: { readonly rows: readonly ListRow[] }): JSX.Element {
+function FilterMenu({ rows, list }: FilterMenuProps): JSX.Element {
   const origins = [...new Set(rows.flatMap((row) => originOf(row) ?? []))].toSorted();
   const item = (chosen: Filter) => ({
     name: nameOf(chosen),
     icon: nameOf(chosen) === nameOf(filter.value) ? "check" : "list-filter",
-    act: () => void (filter.value = chosen),
+    act: () => {
+      filter.value = chosen;
+      if (chosen === "archived") void list.loadFlagged(chosen);
+    },
   });
   return (
     <Menu
@@ -353,8 +374,7 @@ function FilterMenu({ rows }: { readonly rows: readonly ListRow[] }): JSX.Elemen
         item("all"),
         item("unread"),
         ...(origins.length > 1 ? (["-", ...origins.map((from) => item({ from }))] as const) : []),
-        "-",
-        item("archived"),
+        ...(list.keepsFlags.value ? (["-", item("archived")] as const) : []),
       ]}
     />
   );

@@ -62,7 +62,7 @@ export function ChatPage({ data }: { readonly data: ChatData }): JSX.Element {
 /** Keeps list and connections current while the page is open. */
 function followServer(store: ChatStore): () => void {
   const { list } = store;
-  void list.refresh();
+  void list.refresh().then(() => list.startFlags());
   const retry = (): void => {
     store.reconnect("blocked");
   };
@@ -72,9 +72,12 @@ function followServer(store: ChatStore): () => void {
     on: {
       hello: ({ resumed }) => {
         retry();
-        if (!resumed) void store.checkApplication();
+        if (resumed) return;
+        void store.checkApplication();
+        void list.startFlags();
       },
       settings: retry,
+      flags: ({ conversation }) => void list.readFlags(conversation),
       token: retry,
       program: ({ state }) => store.noteApplication(state !== "running"),
     },

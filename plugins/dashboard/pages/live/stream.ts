@@ -225,6 +225,7 @@ const eventTypes: Readonly<Record<keyof FeedEvents, true>> = {
   application: true,
   program: true,
   questions: true,
+  flags: true,
   settings: true,
   log: true,
   "log-skipped": true,

@@ -2,23 +2,26 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import type { Clock, Log } from "../../../../kernel/index.ts";
-import type { Conversations } from "../../../conversations/index.ts";
+import type { Conversations, Page } from "../../../conversations/index.ts";
 import type { DashboardContext, ServiceContext } from "../context.ts";
 import { refuse, required, unreadError } from "../errors.ts";
 import {
+  conversationBody,
   conversationListQuery,
   exportQuery,
   maxFormBytes,
   parseBody,
   parseQuery,
-  renameBody,
   searchQuery,
   turnsQuery,
+  type ConversationBody,
   type WithId,
 } from "../request.ts";
 import { consoleAccess, unkeptChannels } from "./attached-channels.ts";
+import type { ConversationFlags } from "./flags.ts";
 import type {
   ConversationsView,
+  ConversationSummary,
   ConversationView,
   SearchView,
 } from "../../shared/conversation-views.ts";
@@ -103,15 +106,49 @@ export async function deleteWithin(
   }
 }
 
+/** Adds the flags, if this deployment keeps them. */
+const flagged = async (
+  { flags }: ServiceContext,
+  conversations: readonly ConversationSummary[],
+): Promise<readonly ConversationSummary[]> => (flags ? flags.addTo(conversations) : conversations);
+
 /** @returns One page of the list, with the channels that it lacks. */
-export function listView(
+export async function listView(
   services: ServiceContext,
-  conversations: ConversationsView["conversations"],
-  page: { readonly before?: string },
-): ConversationsView {
+  { items, ...page }: Page<ConversationSummary>,
+): Promise<ConversationsView> {
+  const conversations = await flagged(services, items);
   const notKept = unkeptChannels(services);
   const store = requireConversations(services).health();
-  return { conversations, ...page, store, ...(notKept.length > 0 && { notKept }) };
+  return {
+    conversations,
+    ...page,
+    store,
+    ...(services.flags && { keepsFlags: true }),
+    ...(notKept.length > 0 && { notKept }),
+  };
+}
+
+/** @throws not_found if this deployment does not list the plugin `records`. */
+const requireFlags = ({ flags }: ServiceContext): ConversationFlags =>
+  required(flags, "This deployment keeps no flags: it has no plugin records.");
+
+/** Sets the title and the flags that the body has. @returns The conversation. */
+async function change(
+  services: ServiceContext,
+  id: string,
+  { title, pinned, archived, usedAt }: ConversationBody,
+): Promise<ConversationSummary> {
+  const history = requireConversations(services);
+  if (title !== undefined) await history.rename(id, title);
+  if (pinned !== undefined || archived !== undefined) {
+    const found = await history.get(id);
+    const isUsedSince = usedAt !== undefined && usedAt < found.usedAt;
+    const seen = isUsedSince ? undefined : found.usedAt;
+    await requireFlags(services).set(found, { pinned, archived: archived ? seen : archived });
+  }
+  const [conversation] = await flagged(services, [await history.get(id)]);
+  return conversation!;
 }
 
 /** Adds the endpoints under `/api/conversations`. */
@@ -119,16 +156,15 @@ export function conversationRoutes(app: FastifyInstance, context: DashboardConte
   const history = (): Conversations => requireConversations(context.services);
 
   app.get("/api/conversations", async (request, reply) => {
-    const { session, ...query } = parseQuery(conversationListQuery, request);
+    const { session, flag, ...query } = parseQuery(conversationListQuery, request);
     const store = history();
-    const list = async () => {
+    const list = async (): Promise<Page<ConversationSummary>> => {
+      if (flag !== undefined) return requireFlags(context.services).list(store, flag, query);
       if (session === undefined) return store.list(query);
       const found = await store.find({ channel, session });
       return { items: found ? [found] : [] };
     };
-    const { items, ...page } = await list();
-    const view = listView(context.services, items, page);
-    return reply.send(view);
+    return reply.send(await listView(context.services, await list()));
   });
 
   app.get("/api/conversations/search", async (request, reply) => {
@@ -140,7 +176,8 @@ export function conversationRoutes(app: FastifyInstance, context: DashboardConte
   app.get("/api/conversations/:id", async (request: WithId, reply) => {
     const query = parseQuery(turnsQuery, request);
     const id = idOf(request);
-    const conversation = await history().get(id);
+    const stored = await history().get(id);
+    const [conversation = stored] = await flagged(context.services, [stored]);
     const { items, ...page } = await history().read(id, query);
     const access = consoleAccess(context.services, conversation);
     const view: ConversationView = { conversation, turns: items, ...page, ...access };
@@ -149,8 +186,8 @@ export function conversationRoutes(app: FastifyInstance, context: DashboardConte
 
   app.patch("/api/conversations/:id", { bodyLimit: maxFormBytes }, async (request, reply) => {
     const id = idOf(request as WithId);
-    await history().rename(id, parseBody(renameBody, request).title);
-    return reply.send({ conversation: await history().get(id) });
+    const body = parseBody(conversationBody, request);
+    return reply.send({ conversation: await change(context.services, id, body) });
   });
 
   app.delete("/api/conversations/:id", async (request: WithId, reply) => {

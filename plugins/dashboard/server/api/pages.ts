@@ -203,8 +203,7 @@ async function newest(services: ServiceContext): Promise<ConversationsView | und
   const { conversations } = services;
   if (!conversations) return undefined;
   try {
-    const { items, ...page } = await conversations.list();
-    return listView(services, items, page);
+    return await listView(services, await conversations.list());
   } catch {
     return undefined;
   }

@@ -1,46 +1,36 @@
-/** Pinned and archived conversations of this browser. @module */
-import type { ConversationSummary } from "../../../shared/conversation-views.ts";
+/** Moves the flags that earlier versions kept in the browser to the server. @module */
+import { requestAsOwner } from "../../live/owner.ts";
 import { entriesOf, keep, readStored, storageKeys } from "../../live/storage.ts";
 
-/** The conversations with a flag, by id. */
-export interface Flags {
-  readonly pinned: readonly string[];
-  /** Unix milliseconds of their last use when they were archived. A later use brings them back. */
-  readonly archived: Readonly<Record<string, number>>;
-}
-
-type Used = Pick<ConversationSummary, "id" | "usedAt">;
-
 const key = storageKeys.flags;
-/** The oldest flags are forgotten. */
-const maxFlags = 500;
 
-export const isArchived = ({ archived }: Flags, { id, usedAt }: Used): boolean =>
-  (archived[id] ?? -1) >= usedAt;
-
-/** Pins a conversation, or takes its pin away. */
-export function togglePin(flags: Flags, id: string): Flags {
-  const { pinned } = flags;
-  const others = pinned.filter((one) => one !== id);
-  const next = pinned.includes(id) ? others : [...others.slice(1 - maxFlags), id];
-  return { ...flags, pinned: next };
-}
-
-/** Archives a conversation, or brings it back. */
-export function toggleArchived(flags: Flags, used: Used): Flags {
-  const { [used.id]: _, ...others } = flags.archived;
-  if (isArchived(flags, used)) return { ...flags, archived: others };
-  const kept = Object.entries(others).slice(1 - maxFlags);
-  const archived = Object.fromEntries([...kept, [used.id, used.usedAt]]);
-  return { pinned: flags.pinned.filter((id) => id !== used.id), archived };
-}
-
-export function loadFlags(): Flags {
+/** @returns The conversations with a flag in this browser, and the change of each. */
+function storedChanges(): readonly (readonly [id: string, change: object])[] {
   const { pinned, archived } = (readStored(key) ?? {}) as Readonly<Record<string, unknown>>;
-  return {
-    pinned: Array.isArray(pinned) ? pinned.filter((id) => typeof id === "string") : [],
-    archived: entriesOf<number>(archived, "number"),
-  };
+  const ids = Array.isArray(pinned) ? pinned.filter((id) => typeof id === "string") : [];
+  return [
+    ...ids.map((id) => [id, { pinned: true }] as const),
+    ...Object.entries(entriesOf<number>(archived, "number")).map(
+      // The server does not archive a conversation that was used later.
+      ([id, usedAt]) => [id, { archived: true, usedAt }] as const,
+    ),
+  ];
 }
 
-export const saveFlags = (flags: Flags): void => keep(key, flags);
+/**
+ * Sends the flags of this browser once. After an error, the next page sends the rest.
+ *
+ * @returns True if the server has got some.
+ */
+export async function moveFlags(): Promise<boolean> {
+  const changes = storedChanges();
+  if (changes.length === 0) return false;
+  for (const [id, change] of changes) {
+    const path = `/api/conversations/${encodeURIComponent(id)}`;
+    const answer = await requestAsOwner("PATCH", path, change);
+    // The conversation may be gone.
+    if ("error" in answer && answer.error.status !== 404) return false;
+  }
+  keep(key, undefined);
+  return true;
+}

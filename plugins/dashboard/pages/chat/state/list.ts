@@ -1,16 +1,14 @@
 /** The list of conversations: pages, titles, unread marks. @module */
 import { computed, signal, type Signal } from "@preact/signals";
-import type { ConversationsView, ConversationSummary } from "../../../shared/conversation-views.ts";
+import type {
+  ConversationsView,
+  ConversationSummary,
+  ConversationView,
+  FlagName,
+} from "../../../shared/conversation-views.ts";
 import type { ApiError } from "../../live/api.ts";
 import { load, requestAsOwner } from "../../live/owner.ts";
-import {
-  isArchived,
-  loadFlags,
-  saveFlags,
-  toggleArchived,
-  togglePin,
-  type Flags,
-} from "./flags.ts";
+import { moveFlags } from "./flags.ts";
 import { addUnknown, countUnread, loadSeen, markRead, saveSeen, type Seen } from "./seen.ts";
 
 const path = "/api/conversations";
@@ -24,21 +22,31 @@ export class ConversationList {
   /** True if the server has no store with a list. */
   private readonly isOff = signal(false);
   readonly seen: Signal<Seen>;
-  readonly flags = signal<Flags>(loadFlags());
+  /** Conversations with a flag or that were found, which may be older than those of the list. */
+  private readonly older = signal<readonly ConversationSummary[]>([]);
+  /** The next page of each flag; `null` after the last one. */
+  private readonly nextFlagged: Partial<Record<FlagName, string | null>> = {};
+  private readonly hasFlags: Signal<boolean>;
 
   constructor(initial: ConversationsView | undefined) {
     this.known = signal(initial?.conversations ?? []);
     this.store = signal(initial?.store);
     this.next = signal(initial?.before);
+    this.hasFlags = signal(initial?.keepsFlags === true);
     this.seen = signal(addUnknown(loadSeen(), this.known.value));
   }
 
+  private readonly byId = computed(
+    () => new Map([...this.older.value, ...this.known.value].map((one) => [one.id, one])),
+  );
   /** The latest used first, without those that were deleted. */
   readonly items = computed(() =>
-    this.known.value
+    [...this.byId.value.values()]
       .filter(({ id }) => !this.removed.value.has(id))
       .toSorted((a, b) => b.usedAt - a.usedAt),
   );
+  /** True if the server keeps flags. */
+  readonly keepsFlags = computed(() => this.hasFlags.value);
   /** True if the server keeps conversations. Undefined until it is known. */
   readonly isStored = computed(() =>
     this.isOff.value ? false : this.store.value && this.store.value.kind !== "memory",
@@ -60,20 +68,97 @@ export class ConversationList {
 
   /** Another tab has changed what this browser keeps. Its next change must not undo that. */
   readStorage(): void {
-    this.flags.value = loadFlags();
     this.seen.value = addUnknown(loadSeen(), this.known.value);
   }
 
-  togglePin(id: string): void {
-    saveFlags((this.flags.value = togglePin(this.flags.value, id)));
+  /** True for a conversation with the flag. */
+  has(flag: FlagName, id: string): boolean {
+    return this.byId.value.get(id)?.[flag] === true;
   }
 
-  /** @returns True if it is archived now. */
-  toggleArchived(id: string): boolean {
-    const summary = this.known.value.find((one) => one.id === id);
-    if (!summary) return false;
-    saveFlags((this.flags.value = toggleArchived(this.flags.value, summary)));
-    return isArchived(this.flags.value, summary);
+  /**
+   * Sets or removes a flag, for all devices.
+   *
+   * @returns The error of the server, with which the conversation stays as it was.
+   */
+  async flag(id: string, flag: FlagName, isOn: boolean): Promise<ApiError | undefined> {
+    const before = this.byId.value.get(id);
+    if (!before) return undefined;
+    const { pinned: _, archived: __, ...plain } = before;
+    const pinned = flag === "pinned" ? isOn : before.pinned === true && !isOn;
+    const archived = flag === "archived" ? isOn : before.archived;
+    this.place({ ...plain, ...(pinned && { pinned }), ...(archived && { archived }) });
+    const body = { [flag]: isOn, usedAt: before.usedAt };
+    const path = `/api/conversations/${id}`;
+    type Changed = Pick<ConversationView, "conversation">;
+    const answer = await requestAsOwner<Changed>("PATCH", path, body);
+    if ("error" in answer) this.place(before);
+    else this.noteFlags(answer.body.conversation);
+    return "error" in answer ? answer.error : undefined;
+  }
+
+  /** Loads the next conversations with a flag. */
+  async loadFlagged(flag: FlagName): Promise<void> {
+    const before = this.nextFlagged[flag];
+    if (!this.hasFlags.value || before === null) return;
+    const query = new URLSearchParams({ flag, limit: "200", ...(before && { before }) });
+    await load<ConversationsView>(
+      `${path}?${query}`,
+      (view) => {
+        this.nextFlagged[flag] = view.before ?? null;
+        this.addOlder(view.conversations);
+      },
+      flag,
+    );
+  }
+
+  /** Adds the conversations with these words in the title or the name, however old. */
+  async findNames(words: string): Promise<void> {
+    const query = new URLSearchParams({ query: words.slice(0, 200), limit: "50" });
+    const show = (view: ConversationsView): void => this.addOlder(view.conversations);
+    await load<ConversationsView>(`${path}?${query}`, show, "query");
+  }
+
+  /** The flags of a conversation have changed, on this page or another. */
+  async readFlags(id: string): Promise<void> {
+    const answer = await requestAsOwner<ConversationView>(
+      "GET",
+      `/api/conversations/${id}?limit=1`,
+    );
+    if (!("error" in answer)) return this.noteFlags(answer.body.conversation);
+    if (answer.error.status === 404)
+      this.older.value = this.older.value.filter((one) => one.id !== id);
+  }
+
+  /** Moves the flags of this browser to the server, then loads what is pinned. Call it again when
+   *  events were missed. */
+  async startFlags(): Promise<void> {
+    if (!this.hasFlags.value) return;
+    if (await moveFlags()) await this.refresh();
+    for (const flag of Object.keys(this.nextFlagged) as FlagName[]) delete this.nextFlagged[flag];
+    const known = this.older.value;
+    await this.loadFlagged("pinned");
+    if (this.nextFlagged.pinned !== undefined)
+      this.older.value = this.older.value.filter((one) => !known.includes(one));
+  }
+
+  private noteFlags(conversation: ConversationSummary): void {
+    const { pinned: _, archived: __, ...known } = this.byId.value.get(conversation.id) ?? {};
+    this.place({ ...known, ...conversation });
+  }
+
+  /** Replaces a conversation, or adds one that is older than the list. */
+  private place(conversation: ConversationSummary): void {
+    const { id } = conversation;
+    const put = (one: ConversationSummary) => (one.id === id ? conversation : one);
+    if (this.known.value.some((one) => one.id === id)) this.known.value = this.known.value.map(put);
+    else this.addOlder([conversation]);
+  }
+
+  private addOlder(conversations: readonly ConversationSummary[]): void {
+    const ids = new Set(conversations.map(({ id }) => id));
+    this.older.value = [...this.older.value.filter(({ id }) => !ids.has(id)), ...conversations];
+    this.mark(addUnknown(this.seen.value, conversations));
   }
 
   async refresh(): Promise<ApiError | undefined> {
@@ -99,9 +184,8 @@ export class ConversationList {
 
   /** Shows a changed conversation. */
   update(conversation: ConversationSummary): void {
-    this.known.value = this.known.value.map((one) =>
-      one.id === conversation.id ? { ...one, ...conversation } : one,
-    );
+    const known = this.byId.value.get(conversation.id);
+    if (known) this.place({ ...known, ...conversation });
   }
 
   /** True for conversations whose deletion can be undone. */
@@ -110,12 +194,13 @@ export class ConversationList {
   }
 
   read(id: string): void {
-    const summary = this.known.value.find((one) => one.id === id);
+    const summary = this.byId.value.get(id);
     if (summary) this.mark(markRead(this.seen.peek(), summary));
   }
 
   /** Replaces the first page and keeps older conversations that were loaded. */
-  private show({ conversations, before, store }: ConversationsView): void {
+  private show({ conversations, before, store, keepsFlags }: ConversationsView): void {
+    this.hasFlags.value = keepsFlags === true;
     const oldest = before === undefined ? -Infinity : conversations.at(-1)!.usedAt;
     const isFirst = this.known.value.length <= conversations.length;
     const ids = new Set(conversations.map(({ id }) => id));

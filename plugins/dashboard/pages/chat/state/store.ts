@@ -6,7 +6,6 @@ import { base } from "../../live/base.ts";
 import { requestAsOwner } from "../../live/owner.ts";
 import type { ChannelProblem } from "../../../shared/channel-problem.ts";
 import { Conversation, storedKey } from "./conversation.ts";
-import { isArchived } from "./flags.ts";
 import { ConversationList } from "./list.ts";
 import type { ShownFile } from "./thread.ts";
 import type { LinkView } from "./transport.ts";
@@ -104,11 +103,6 @@ export class ChatStore {
   /** Names a conversation, also one that the server does not have yet. */
   targetOf(conversation: Conversation): ConversationTarget {
     return this.summaryOf(conversation) ?? { session: conversation.session, channel };
-  }
-
-  isArchived(id: string): boolean {
-    const summary = this.list.items.value.find((one) => one.id === id);
-    return summary !== undefined && isArchived(this.list.flags.value, summary);
   }
 
   /** Begins to follow the page. Call it once, in the browser. */
@@ -215,7 +209,7 @@ export class ChatStore {
   }
 
   private openNewest(): void {
-    const newest = this.list.items.value.find(({ id }) => !this.isArchived(id));
+    const newest = this.list.items.value.find(({ archived }) => !archived);
     const [name] = this.names.value;
     if (newest) {
       history.replaceState(null, "", base() + pathOf(newest));
