@@ -1,9 +1,23 @@
 // The form of tool calls and plans: the same for lines of a program and replies of a host.
 import * as z from "zod";
-import { defined } from "../../lib/util.ts";
+import { defined, isObject } from "../../lib/util.ts";
 import type { StepDetail, ToolCall } from "./contract.ts";
 
-const stepState = z.enum(["pending", "running", "completed", "failed"]);
+/** The names of the Agent Client Protocol and other common ones -> the state. */
+const stateNames: ReadonlyMap<unknown, string> = new Map([
+  ["todo", "pending"],
+  ["queued", "pending"],
+  ["not_started", "pending"],
+  ["in_progress", "running"],
+  ["in-progress", "running"],
+  ["active", "running"],
+  ["done", "completed"],
+  ["complete", "completed"],
+  ["success", "completed"],
+  ["error", "failed"],
+]);
+const states = z.enum(["pending", "running", "completed", "failed"]);
+const stepState = z.preprocess((name) => stateNames.get(name) ?? name, states);
 const path = z.string().min(1).max(4_096);
 const detail = z.discriminatedUnion("type", [
   z.object({
@@ -16,12 +30,18 @@ const detail = z.discriminatedUnion("type", [
   z.object({ type: z.literal("terminal"), text: z.string(), exit: z.int().nullish() }),
 ]);
 
-/** One entry of a plan. */
-export const planEntry = z.object({
-  content: z.string().min(1).max(1_000),
-  priority: z.enum(["high", "medium", "low"]).optional(),
-  state: stepState,
-});
+/** One entry of a plan. The Agent Client Protocol names the state `status`. */
+export const planEntry = z.preprocess(
+  (entry) =>
+    isObject(entry) && entry["state"] === undefined && entry["status"] !== undefined
+      ? { ...entry, state: entry["status"] }
+      : entry,
+  z.object({
+    content: z.string().min(1).max(1_000),
+    priority: z.enum(["high", "medium", "low"]).optional(),
+    state: stepState,
+  }),
+);
 
 /** @returns The value as JSON text; undefined if it has no such form. */
 function toJson(value: unknown): string | undefined {
