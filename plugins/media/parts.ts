@@ -1,5 +1,5 @@
 // Uploads that arrive in several requests. The size on the disk is how far one is, and one request
-// request at a time writes it.
+// at a time writes it.
 import type { Clock } from "../../kernel/index.ts";
 import { BoundedMap, createGate } from "../../lib/util.ts";
 import type { Address } from "../conversations/contract.ts";
