@@ -161,6 +161,27 @@ describe("Files in the chat", () => {
     await page.close();
   });
 
+  test("continues a cut upload where it was", async () => {
+    const page = await open("cut");
+    const begins: string[] = [];
+    page.on("request", (request) => {
+      if (request.method() === "PATCH") begins.push(request.headers()["upload-offset"] ?? "");
+    });
+    await page.route(
+      "**/api/media/m_*",
+      async (route) => {
+        const sent = route.request().postDataBuffer()!;
+        await route.fetch({ postData: sent.subarray(0, 1_500_000) });
+        await route.abort("connectionreset");
+      },
+      { times: 1 },
+    );
+    await attach(page, "large.bin", Buffer.alloc(3 * MiB, 1), "application/octet-stream");
+    await expect.poll(() => storedNames(page, "cut")).toEqual(["large.bin"]);
+    expect(begins).toEqual(["0", "1500000"]);
+    await page.close();
+  });
+
   test("cancels an upload, and leaves nothing on the server", async () => {
     const page = await open("cancel");
     await slowDown(page);

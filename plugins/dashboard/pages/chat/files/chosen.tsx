@@ -8,7 +8,8 @@ import type { Conversation } from "../state/conversation.ts";
 import type { DraftFile } from "../state/drafts.ts";
 import { acceptedTypes, sizeOf } from "./attachments.ts";
 import type { Unsent } from "../state/unsent.ts";
-import { isReady, stored, uploadOf, type Upload, type UploadState } from "./uploads.ts";
+import type { UploadState } from "./send-file.ts";
+import { isReady, stored, uploadOf, type Upload } from "./uploads.ts";
 
 interface ChosenProps {
   readonly conversation: Conversation;
