@@ -16,7 +16,7 @@ const textOf = (value: unknown, otherwise = ""): string =>
   typeof value === "string" ? value : otherwise;
 
 /** Checks the Redis server, its settings and the secret. */
-async function redisCheck({ home, env, store, running }: Survey): Promise<CheckView> {
+async function redisCheck({ home, env, store, media, running }: Survey): Promise<CheckView> {
   const own = createCheck("conversation-store", "Nodes share their conversations");
   const config = {
     url: textOf(store.url),
@@ -44,6 +44,12 @@ async function redisCheck({ home, env, store, running }: Survey): Promise<CheckV
       return own.warning(
         `The settings of the channel differ on ${different.map(({ name }) => name).join(", ")}.`,
         'set "channels.pico" to the same values on all nodes',
+      );
+    const nodes = running?.store?.nodes?.length ?? 0;
+    if (nodes > 1 && textOf(media.path) === "")
+      return own.warning(
+        "Each node keeps the files of its own clients: the other nodes cannot read them.",
+        'set "media.path" to a folder that all nodes share',
       );
     return own.ok(`${server} answers and has ${replicas} replicas.`);
   } catch (error) {

@@ -24,6 +24,7 @@ export interface Survey extends DoctorOptions {
   readonly launcher: RawSettings;
   readonly pico: RawSettings;
   readonly store: RawSettings;
+  readonly media: RawSettings;
   readonly backup: RawSettings;
   /** Token name -> its locations, the one in effect first. */
   readonly places: ReadonlyMap<string, readonly TokenLocation[]>;
@@ -86,6 +87,7 @@ export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
     ],
     launcher: { ...launcher, ...settingsFromEnvironment(env, "launcher") },
     store: { ...objectAt(main, "store"), ...settingsFromEnvironment(env, "store") },
+    media: { ...objectAt(main, "media"), ...settingsFromEnvironment(env, "media") },
     backup: { ...objectAt(main, "backup"), ...settingsFromEnvironment(env, "backup") },
     pico: {
       ...objectAt(main, "channels", "pico"),
@@ -104,6 +106,7 @@ const isOfPlugin =
 const checkedFields = {
   launcher: ["public", "host", "port", "trusted_proxies"],
   store: ["kind", "path", "url", "sentinels", "name", "prefix", "replicas"],
+  media: ["path"],
   backup: ["every", "path"],
   channels_pico: ["enabled", "allow_token_query", "allow_origins"],
 } as const;

@@ -76,6 +76,7 @@ export function media({
       const { conversations, settings } = uses;
       // Several nodes may share the folder. Without settings, an upload ends with its node.
       const isShared = conversations?.ownership !== undefined;
+      if (given === undefined && config().path === "" && isShared) log.warn({}, notShared);
       const ownName = isShared ? `start-${Buffer.from(random(8)).toString("hex")}` : "only";
       const node = (): string => settings?.instance() ?? ownName;
       const options = { store, clock, random, config, searchPath, conversations, node };
@@ -95,6 +96,10 @@ export function media({
     },
   };
 }
+
+const notShared =
+  "Nodes that share Redis cannot read the files of this one; " +
+  "set media.path to a folder that all of them share";
 
 /** A launcher starts without a folder, as it does without settings and conversations. */
 async function openFolder(

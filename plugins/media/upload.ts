@@ -15,6 +15,11 @@ export function readDetails({ headers }: IncomingMessage): FileDetails {
   const encoding = headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity")
     throw mediaErrors.upload_invalid("Content-Encoding", "absent");
+  if (headers["content-range"] !== undefined)
+    throw mediaErrors.upload_invalid("Content-Range", "absent: an upload is one request");
+  const transfer = headers["transfer-encoding"];
+  if (transfer !== undefined && transfer.toLowerCase() !== "chunked")
+    throw mediaErrors.upload_invalid("Transfer-Encoding", "chunked alone");
   const contentType = headers["content-type"];
   if (/^\s*multipart\//i.test(contentType ?? ""))
     throw mediaErrors.upload_invalid("Content-Type", "the type of the file, which is the body");

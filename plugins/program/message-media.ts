@@ -44,7 +44,7 @@ const inlineUrl = ({ type, bytes, url }: Media): string | undefined =>
   bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
 
 /**
- * Creates the items of `payload.media`.
+ * Creates `payload.media`, and `payload.media_missing` with the files that this node does not have.
  *
  * @param knowsMedia - The program said that it reads files from paths, so it gets no data URLs of
  *   stored images.
@@ -53,13 +53,16 @@ export function toProgramMedia(
   media: readonly Media[],
   files: MessageFiles | undefined,
   knowsMedia: boolean,
-): readonly unknown[] {
-  return media.map((medium) => {
+): { readonly media: readonly unknown[]; readonly media_missing?: readonly unknown[] } {
+  const missing: unknown[] = [];
+  const found = media.flatMap((medium): unknown[] => {
     const { id, type, filename, size, sha256 } = medium;
-    if (id === undefined) return inlineUrl(medium);
+    if (id === undefined) return [inlineUrl(medium)];
     const { path, dataUrl } = files?.get(id) ?? {};
-    return dataUrl !== undefined && !knowsMedia
-      ? dataUrl
-      : { id, path, content_type: type, filename, size, sha256 };
+    if (dataUrl !== undefined && !knowsMedia) return [dataUrl];
+    const about = { id, content_type: type, filename, size, sha256 };
+    if (path === undefined) missing.push(about);
+    return path === undefined ? [] : [{ ...about, path }];
   });
+  return { media: found, ...(missing.length > 0 && { media_missing: missing }) };
 }

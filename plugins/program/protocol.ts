@@ -318,7 +318,7 @@ interface MediaForm {
 
 function mediaFields(media: readonly Media[], { files, knowsMedia }: MediaForm): object {
   if (media.length === 0) return {};
-  return { media: toProgramMedia(media, files, knowsMedia), ...mediaNames(media) };
+  return { ...toProgramMedia(media, files, knowsMedia), ...mediaNames(media) };
 }
 
 const toCallLine = ({ id, name: called, arguments: text, result, error }: ToolCall): object => ({

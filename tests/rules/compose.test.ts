@@ -11,6 +11,7 @@ import type { AnyPlugin } from "../../kernel/index.ts";
 import { conversations } from "../../plugins/conversations/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
+import { media } from "../../plugins/media/index.ts";
 import { openai } from "../../plugins/protocols/openai/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { filesUnder, read, root } from "./source.ts";
@@ -65,6 +66,7 @@ const compose = (path: string) => {
 };
 
 const plugins: readonly AnyPlugin[] = [
+  media(),
   http(),
   gateway(),
   picoServer(),

@@ -51,6 +51,22 @@ describe.skipIf(!hasRedis)("the doctor check of Redis", () => {
     });
   });
 
+  test("warns of nodes that share no folder for files", async () => {
+    await using server = await startRedis(["--appendonly", "yes"]);
+    const nodes = ["a", "b"].map((name) => ({
+      ...{ id: name, name, state: "up" as const, lastSeenAt: 0, sessions: 0, differs: false },
+      isSelf: name === "a",
+    }));
+    const health = { since: 0, conversations: 0, waitingBytes: 0, searches: false, nodes };
+    const running = { store: { kind: "redis", state: "up", ...health } as const };
+    const shared = { SERVICE_MEDIA_PATH: "/media" };
+    expect(await run(server.url, redisSecret, running)).toMatchObject({
+      result: "warning",
+      reason: expect.stringContaining("files"),
+    });
+    expect(await run(server.url, redisSecret, running, shared)).toMatchObject({ result: "ok" });
+  });
+
   test("warns unless all replicas must confirm a message", async () => {
     await using server = await startRedis(["--appendonly", "yes"]);
     const replicaOf = ["--replicaof", `127.0.0.1 ${server.port}`];

@@ -145,6 +145,7 @@ describe("POST /pico/media", () => {
   test.each([
     ["a form", { "content-type": "multipart/form-data; boundary=x" }, "Content-Type"],
     ["a compressed body", { "content-encoding": "gzip" }, "Content-Encoding"],
+    ["a part of a file", { "content-range": "bytes 0-3/8" }, "Content-Range"],
     ["a malformed checksum", { "x-doorward-sha256": "abc" }, "X-Doorward-SHA256"],
   ])("rejects %s and names the header", async (_, headers, name) => {
     await using server = await startMediaServer();

@@ -69,6 +69,19 @@ describe("message with a file", () => {
     ]);
   });
 
+  test("leaves out and names a file that this node does not have", async () => {
+    await using running = await start(
+      "each((m) => answer(m, JSON.stringify([m.payload.media, m.payload.media_missing])));",
+    );
+    const file = await running.put("a,b", "text/csv", "table.csv");
+    const elsewhere = { ...file, id: `m_${"0".repeat(48)}`, filename: "b.csv" };
+    await running.say("read", "s", "1", [file, elsewhere]);
+    const [found, missing] = JSON.parse((await running.seen.next("a message")).message!.content);
+    expect(found).toMatchObject([{ id: file.id, path: expect.any(String) }]);
+    expect(missing).toMatchObject([{ id: elsewhere.id, filename: "b.csv" }]);
+    expect(missing[0]).not.toHaveProperty("path");
+  });
+
   test("carries a small image as a data URL for old programs", async () => {
     await using plain = await start(showMedia);
     const small = await plain.put(png(), "image/png", "a.png");
