@@ -132,8 +132,9 @@ function printStatus(context: CommandContext, found: Status): void {
 }
 
 function describeBackup(backup: BackupView | undefined): string {
-  const { last, failed } = backup ?? {};
+  const { last, failed, running = false } = backup ?? {};
   const good = last ? `${formatUtc(last.at)}: ${last.file}` : "none yet";
+  if (running) return `one is being made; the last good one: ${good}`;
   return failed ? `failed: ${failed.reason} The last good one: ${good}` : good;
 }
 

@@ -118,7 +118,10 @@ export async function backupCheck({ home, backup, now }: Survey): Promise<CheckV
   if (failed)
     return own.warning(`${failed.reason} ${good}`, "fix the cause, then: doorward backup FILE");
   if (every > 0 && last !== undefined && now - last.at > 2 * every * hourMs)
-    return own.warning(good, `start the launcher, which makes one each ${every} hours`);
+    return own.warning(
+      good,
+      `run the launcher, which makes one after ${every} hours of running: its log says why not`,
+    );
   const how = 'To make one: doorward backup FILE, or set "backup.every" to 24.';
   return own.ok(last ? good : every > 0 ? `${good} The launcher makes one.` : `${good} ${how}`);
 }

@@ -1,7 +1,8 @@
 /** Makes backups of the home of a launcher, as often as its owner wants. */
-import { readdir, unlink } from "node:fs/promises";
+import { readdir, rm, unlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { Clock, Log, Plugin } from "../../kernel/index.ts";
+import { codeOf, type Clock, type Log, type Plugin } from "../../kernel/index.ts";
+import { lockFile } from "../../lib/files/index.ts";
 import { SteadyClock } from "../../lib/steady-clock.ts";
 import { backupSchema, type BackupConfig } from "./config.ts";
 import type { BackupHistory, BackupShape, BackupView, Backups, MadeBackup } from "./contract.ts";
@@ -49,6 +50,24 @@ async function numbered(folder: string): Promise<{ name: string; number: number 
     return number === undefined ? [] : { name, number: Number(number) };
   });
   return found.sort((a, b) => b.number - a.number);
+}
+
+const unfinishedPattern = /^\.(doorward-\d{6,15}-\d{8}T\d{6}Z\.tar)\.(?:part.*|lock)$/;
+
+/** Removes what killed processes have left. A process that lives has the lock of its files. */
+async function removeUnfinished(folder: string): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  const found = new Set(names.flatMap((name) => unfinishedPattern.exec(name)?.[1] ?? []));
+  for (const backupName of found) {
+    const lock = await lockFile(join(folder, backupName), { waitMs: 0 }).catch((error: unknown) => {
+      if (codeOf(error) === "FILE_LOCKED") return undefined;
+      throw error;
+    });
+    if (lock === undefined) continue;
+    for (const part of names)
+      if (part.startsWith(`.${backupName}.part`)) await rm(join(folder, part), { force: true });
+    await lock.release();
+  }
 }
 
 interface ScheduleOptions extends BackupOptions {
@@ -140,6 +159,7 @@ class Schedule implements Backups {
     const number = String((newest?.number ?? 0) + 1).padStart(6, "0");
     const stamp = new Date(clock.now()).toISOString().replace(/\.\d+|[-:]/g, "");
     try {
+      await removeUnfinished(folder);
       const file = join(folder, `doorward-${number}-${stamp}.tar`);
       const made = await make(file, signal);
       await noteMade(home, made, clock.now());

@@ -1,5 +1,5 @@
 /** Copies of databases for backups, while other processes use them. */
-import { statSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import { Connection, loadDriver } from "./driver.ts";
 import { storeErrors } from "./errors.ts";
 import { assertStoreFile, explaining, versionOf } from "./schema.ts";
@@ -52,6 +52,8 @@ export function copyDatabase(path: string, target: string): void {
   // SQLite would create the file.
   if (statSync(path, { throwIfNoEntry: false }) === undefined)
     throw storeErrors.store_unavailable(path, "it does not exist");
+  // SQLite fills an empty file, whose rights it keeps: it would create one that others can read.
+  writeFileSync(target, "", { flag: "a", mode: 0o600 });
   // A prepared statement would keep the connection open until it is collected.
   const sql = `VACUUM INTO '${target.replaceAll("'", "''")}'`;
   reading(path, (connection) => connection.exec(sql));

@@ -10,6 +10,7 @@ import {
   type Backups,
   type MadeBackup,
 } from "../../../plugins/backup/index.ts";
+import { lockFile } from "../../../lib/files/index.ts";
 import { settled } from "../../support/timers.ts";
 
 const minuteMs = 60_000;
@@ -197,6 +198,26 @@ describe("backup", () => {
         expect(await names()).toEqual([expect.stringMatching(/^doorward-/), "mine.tar"]);
       }),
     ));
+
+  test("removes unfinished files of killed processes, and of no living one", () =>
+    withHome(async (home) => {
+      const folder = join(home, "backups");
+      const [dead, living] = [
+        "doorward-000001-20260101T000000Z.tar",
+        "doorward-000002-20260101T000000Z.tar",
+      ];
+      await mkdir(folder, { recursive: true });
+      for (const name of [dead, living]) await writeFile(join(folder, `.${name}.part-db`), "half");
+      const lock = await lockFile(join(folder, living));
+      await run({ home }, async ({ pass, names }) => {
+        await pass(1);
+        expect((await names()).filter((name) => name.startsWith("."))).toEqual([
+          `.${living}.lock`,
+          `.${living}.part-db`,
+        ]);
+      });
+      await lock.release();
+    }));
 
   test("reads nothing from a damaged history", () =>
     withHome(async (home) => {
