@@ -4,10 +4,22 @@ import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { describeErrno, readRegularFile, writeFileAtomic } from "../../lib/files/index.ts";
+import {
+  findingsFile,
+  noteFindings,
+  readFindings,
+  serviceProgram,
+  type ServiceFindings,
+} from "../../config/service/findings.ts";
+import {
+  describeErrno,
+  readJson,
+  readRegularFile,
+  writeFileAtomic,
+} from "../../lib/files/index.ts";
 import { isRunning } from "../banner.ts";
 import { sanitizeLine } from "../client/text.ts";
-import type { ServiceManager, Step, StepResult } from "../service/description.ts";
+import type { ServiceManager, ServiceTarget, Step, StepResult } from "../service/description.ts";
 import { isInNpxCache, serviceManager, serviceTarget } from "../service/manager.ts";
 import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
 
@@ -23,7 +35,9 @@ export async function service(
   if (others.length > 0 || !Object.hasOwn(actions, action)) throw new UsageError(usage);
   const { home, env } = context;
   const script = ownScript();
-  const target = serviceTarget({ home, env, node: process.execPath, script });
+  // Another terminal has another PATH: only an installation changes that of the service.
+  const { variables } = (action === "install" ? undefined : await readFindings(home)) ?? {};
+  const target = serviceTarget({ home, env, node: process.execPath, script, variables });
   const manager = serviceManager(platform, target);
   if (!manager) {
     throw new Error(
@@ -31,7 +45,7 @@ export async function service(
         `machine: "${target.node}" "${script}" -no-browser`,
     );
   }
-  return actions[action as keyof typeof actions](context, manager, script);
+  return actions[action as keyof typeof actions](context, manager, target);
 }
 
 /** `doorward.js` of this installation. */
@@ -46,9 +60,10 @@ const ownScript = (): string =>
 async function install(
   context: CommandContext,
   manager: ServiceManager,
-  script: string,
+  target: ServiceTarget,
 ): Promise<number> {
   const { env, home } = context;
+  const { script } = target;
   if (isInNpxCache(script)) {
     throw new Error(
       "This doorward is in the cache of npx, which npm may clear. Install it first: " +
@@ -71,8 +86,11 @@ async function install(
     await mkdir(dirname(manager.file), { recursive: true });
     await writeFileAtomic(manager.file, bytes, { mode: 0o600 });
   }
+  const findings = await findingsOf(context, manager, target);
+  await noteFindings(home, findings);
   perform(steps, context);
   return report(context, manager, isChanged ? "installed" : "already installed", [
+    ...describeFindings(findings),
     ...(manager.hint === undefined ? [] : [manager.hint]),
     "To see the state: doorward service status. To sign in: doorward open",
   ]);
@@ -85,6 +103,7 @@ async function uninstall(context: CommandContext, manager: ServiceManager): Prom
   requireReachable(manager, context);
   perform(before, context);
   await rm(manager.file, { force: true });
+  await rm(join(context.home, findingsFile), { force: true });
   perform(after, context);
   return report(context, manager, "removed", [`The files in ${context.home} are unchanged.`]);
 }
@@ -92,20 +111,24 @@ async function uninstall(context: CommandContext, manager: ServiceManager): Prom
 async function status(
   context: CommandContext,
   manager: ServiceManager,
-  script: string,
+  { script, variables }: ServiceTarget,
 ): Promise<number> {
   if (context.values["print"] === true)
     throw new UsageError('"-print" belongs to install and uninstall');
   const installed = await readInstalled(manager);
   const isCurrent = installed?.equals(bytesOf(manager)) === true;
-  const state = installed && (stateOf(manager, context) ?? "unknown to the service manager");
+  const result = installed && run(manager.query, context);
+  const state = result && (manager.state(result) ?? "unknown to the service manager");
+  const history = (result && manager.history?.(result)) ?? [];
+  const lines = installed ? await lastLines(context, manager) : [];
   const isReachable = await isRunning(context.home, context.env);
   if (context.json) {
     printJson(context, {
       service: manager.title,
       file: manager.file,
       installed: installed !== undefined,
-      ...(installed && { current: isCurrent, state }),
+      ...(installed && { current: isCurrent, state, path: variables["PATH"], lines }),
+      ...Object.fromEntries(history.map(([name, text]) => [name.toLowerCase(), text])),
       running: isReachable,
     });
   } else {
@@ -113,6 +136,7 @@ async function status(
       context.out(`${name.padEnd(10)} ${sanitizeLine(text)}\n`);
     row("Service", installed ? `${manager.title}: ${manager.file}` : "not installed");
     if (state !== undefined) row("State", state);
+    for (const [name, text] of history) row(name, text);
     row("Launcher", isReachable ? "running" : "not running");
     if (installed && !isCurrent) {
       row(
@@ -120,8 +144,58 @@ async function status(
         `differs from what this doorward (${script}) writes; to renew: doorward service install`,
       );
     }
+    if (lines.length > 0) context.out("Last lines\n");
+    for (const line of lines) context.out(`  ${line}\n`);
   }
   return installed && isReachable ? exitCodes.done : exitCodes.unreachable;
+}
+
+/** Looks for the program as the service does: with its variables. */
+async function findingsOf(
+  { home, say }: CommandContext,
+  { file, user, lingers }: ServiceManager,
+  { node, script, variables }: ServiceTarget,
+): Promise<ServiceFindings> {
+  const config = join(home, "config.json");
+  const { handler } = (await readJson(config).catch(() => undefined))?.value ?? {};
+  const options = { home, variables, handler, file: config };
+  const program = await serviceProgram(options).catch((error: Error) => {
+    say(`note: the service cannot start the program: ${sanitizeLine(error.message)}\n`);
+    return undefined;
+  });
+  return {
+    ...{ file, node, script, variables, user },
+    ...(program !== undefined && { program }),
+    ...(lingers !== undefined && { lingers }),
+  };
+}
+
+const describeFindings = ({ node, program, user, variables, lingers }: ServiceFindings) => [
+  `It starts ${node} as ${user}.`,
+  program === undefined
+    ? "It starts no program of yours."
+    : `It starts the program ${sanitizeLine(program)}.`,
+  ...Object.entries(variables).map(([name, value]) => sanitizeLine(`${name}: ${value}`)),
+  ...(lingers === true ? ["It runs from boot on, also when you are not signed in."] : []),
+];
+
+/** The lines of a first start have tokens and links, and users copy the status into reports. */
+const hideSecrets = (line: string): string => line.replace(/[\w-]{32,}/g, "…");
+const maxLines = 10;
+const maxLogBytes = 64 * 1024 * 1024;
+
+/** The last lines that the service manager has, else those of the log of the home. */
+async function lastLines(context: CommandContext, { log }: ServiceManager): Promise<string[]> {
+  const result = log && run(log, context);
+  const text =
+    result?.code === 0 && !/^-- No entries --/m.test(result.output)
+      ? result.output
+      : await readRegularFile(join(context.home, "logs", "launcher.log"), maxLogBytes).then(
+          (bytes) => bytes.toString("utf8"),
+          () => "",
+        );
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return lines.slice(-maxLines).map((line) => hideSecrets(sanitizeLine(line).slice(0, 400)));
 }
 
 /** Many times the size of the file that this command writes. */

@@ -14,6 +14,8 @@ export interface ServiceTarget {
   /** Home folder of the user. */
   readonly userHome: string;
   readonly env: Environment;
+  /** Variables that the service gets, such as PATH. */
+  readonly variables: Environment;
 }
 
 /** A call of a program of the service manager. */
@@ -53,6 +55,13 @@ export interface ServiceManager {
   readonly query: Step;
   /** @returns The state that `query` prints: `active (running)`. Undefined: not known to it. */
   state(result: StepResult): string | undefined;
+  /** @returns What `query` prints about the past: `Restarts`, `2`. */
+  readonly history?: (result: StepResult) => readonly (readonly [name: string, text: string])[];
+  /** Prints the last lines of the service. */
+  readonly log?: Step;
+  readonly user: string;
+  /** True if it runs from boot on; absent on systems without lingering. */
+  readonly lingers?: boolean;
   /** A sentence for the user after the installation. */
   readonly hint?: string;
 }

@@ -1,18 +1,22 @@
 // The service as a launch agent of macOS.
 import { join } from "node:path";
+import { userName } from "../../config/service/findings.ts";
 import { escapeMarkup } from "../markup.ts";
 import type { ServiceManager, ServiceTarget, Step } from "./description.ts";
 
 function propertyList(label: string, target: ServiceTarget): string {
-  const { home, isDefaultHome, node, script } = target;
   const text = (value: string): string => `<string>${escapeMarkup(value)}</string>`;
-  const place = isDefaultHome
-    ? ""
-    : `  <key>EnvironmentVariables</key>
+  const { home, isDefaultHome, node, script, variables } = target;
+  const all = { ...(!isDefaultHome && { SERVICE_HOME: home }), ...variables };
+  const entries = Object.entries(all).map(
+    ([name, value]) => `    <key>${name}</key>\n    ${text(value)}\n`,
+  );
+  const place =
+    entries.length === 0
+      ? ""
+      : `  <key>EnvironmentVariables</key>
   <dict>
-    <key>SERVICE_HOME</key>
-    ${text(home)}
-  </dict>
+${entries.join("")}  </dict>
 `;
   // Umask 63 is octal 077. Core 0: a core dump would contain tokens.
   return `<?xml version="1.0" encoding="UTF-8"?>
@@ -84,6 +88,7 @@ export function launchd(target: ServiceTarget): ServiceManager {
     query: launchctl("print", service),
     state: ({ code, output }) =>
       code === 0 ? (/^[ \t]*state = (.+)$/m.exec(output)?.[1] ?? "loaded") : undefined,
+    user: userName(),
     hint: "The service starts when you sign in at the desktop and stops when you sign out.",
   };
 }

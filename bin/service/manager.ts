@@ -2,15 +2,21 @@
 import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import type { Environment } from "../../config/load/index.ts";
+import { serviceVariables } from "../../config/service/findings.ts";
 import type { ServiceManager, ServiceTarget } from "./description.ts";
 import { launchd } from "./launchd.ts";
 import { scheduledTask } from "./scheduled-task.ts";
 import { systemd } from "./systemd.ts";
 
-type TargetOptions = Pick<ServiceTarget, "home" | "env" | "node" | "script">;
+type TargetOptions = Pick<ServiceTarget, "home" | "env" | "node" | "script"> & {
+  /** @defaultValue those of the terminal that choose programs */
+  readonly variables?: Environment | undefined;
+};
 
 /** @throws an error for a path that could add lines to a file of a service manager. */
-export function serviceTarget({ home, env, node, script }: TargetOptions): ServiceTarget {
+export function serviceTarget(options: TargetOptions): ServiceTarget {
+  const { home, env, node, script, variables = serviceVariables(env) } = options;
   for (const path of [home, node, script]) {
     if (/\p{Cc}/u.test(path)) {
       throw new Error(
@@ -23,7 +29,8 @@ export function serviceTarget({ home, env, node, script }: TargetOptions): Servi
   const isDefaultHome = resolve(home) === join(userHome, ".service");
   const hash = createHash("sha256").update(resolve(home)).digest("hex").slice(0, 8);
   const name = isDefaultHome ? "doorward" : `doorward-${hash}`;
-  return { name, home: resolve(home), isDefaultHome, node, script, userHome, env };
+  const own = { name, home: resolve(home), isDefaultHome, node, script, userHome, env };
+  return { ...own, variables };
 }
 
 /** npm may clear this folder, and the service would then no longer start. */

@@ -1,5 +1,6 @@
 // The service as a scheduled task of Windows.
 import { join } from "node:path";
+import { userName } from "../../config/service/findings.ts";
 import { escapeMarkup } from "../markup.ts";
 import type { ServiceManager, ServiceTarget, Step } from "./description.ts";
 
@@ -62,6 +63,7 @@ export function scheduledTask(target: ServiceTarget): ServiceManager {
       schtasks("/Run", "/TN", name),
     ],
     uninstall: [end, { ...schtasks("/Delete", "/TN", name, "/F"), mayFail: true }],
+    user: env["USERNAME"] ?? userName(),
     query: schtasks("/Query", "/TN", name),
     state: ({ code }) => (code === 0 ? "registered" : undefined),
     hint: target.isDefaultHome

@@ -1,8 +1,7 @@
 // The service as a unit of the user's own systemd instance.
-import { existsSync } from "node:fs";
-import { userInfo } from "node:os";
 import { join } from "node:path";
-import type { ServiceManager, ServiceTarget, Step } from "./description.ts";
+import { isLingering, userName } from "../../config/service/findings.ts";
+import type { ServiceManager, ServiceTarget, Step, StepResult } from "./description.ts";
 
 /** A word of a unit file. In arguments, systemd also replaces variables; in the path of a program
  *  and in `Environment=`, it does not. */
@@ -11,8 +10,11 @@ function quoted(text: string, isArgument = false): string {
   return `"${isArgument ? plain.replaceAll("$", "$$$$") : plain}"`;
 }
 
-function unit({ home, isDefaultHome, node, script }: ServiceTarget): string {
-  const place = isDefaultHome ? "" : `Environment=${quoted(`SERVICE_HOME=${home}`)}\n`;
+function unit({ home, isDefaultHome, node, script, variables }: ServiceTarget): string {
+  const all = { ...variables, ...(!isDefaultHome && { SERVICE_HOME: home }) };
+  const place = Object.entries(all)
+    .map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}\n`)
+    .join("");
   return `# Written by "doorward service install", which replaces it. Contains no tokens.
 [Unit]
 Description=Doorward: dashboard and pico channel
@@ -46,7 +48,7 @@ export function systemd(target: ServiceTarget): ServiceManager {
     command: ["systemctl", "--user", ...words],
   });
   const user = userName();
-  const lingers = existsSync(join("/var/lib/systemd/linger", user));
+  const lingers = isLingering(user);
   return {
     title: "systemd user unit",
     isExperimental: false,
@@ -68,12 +70,21 @@ export function systemd(target: ServiceTarget): ServiceManager {
     ],
     uninstall: [systemctl("disable", "--now", name)],
     removed: [systemctl("daemon-reload"), { ...systemctl("reset-failed", name), mayFail: true }],
-    query: systemctl("show", name, "--property=ActiveState", "--property=SubState"),
-    state({ output }) {
-      const read = (key: string) => new RegExp(`^${key}=(.+)$`, "m").exec(output)?.[1];
-      const active = read("ActiveState");
-      return active === undefined ? undefined : `${active} (${read("SubState") ?? "unknown"})`;
+    query: systemctl("show", name, `--property=${[...properties, "ActiveState"].join(",")}`),
+    state(result) {
+      const active = valueOf(result, "ActiveState");
+      if (active === undefined) return undefined;
+      return `${active} (${valueOf(result, "SubState") ?? "unknown"})`;
     },
+    history: historyOf,
+    log: {
+      command: [
+        "journalctl",
+        ...["--user", "--unit", name, "--lines", "10", "--no-pager", "--output", "short-iso"],
+      ],
+    },
+    user,
+    lingers,
     ...(!lingers && {
       hint:
         "The service starts when you sign in and stops when you sign out. To run it from boot " +
@@ -82,11 +93,21 @@ export function systemd(target: ServiceTarget): ServiceManager {
   };
 }
 
-/** A user without a name, as in some containers, has no systemd session either. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return "USER";
-  }
+const properties = ["SubState", "NRestarts", "ActiveEnterTimestamp", "Result", "ExecMainStatus"];
+
+const valueOf = ({ output }: StepResult, key: string): string | undefined =>
+  new RegExp(`^${key}=(.+)$`, "m").exec(output)?.[1];
+
+function historyOf(result: StepResult): (readonly [string, string])[] {
+  const since = valueOf(result, "ActiveEnterTimestamp");
+  const restarts = valueOf(result, "NRestarts");
+  const cause = valueOf(result, "Result");
+  const code = valueOf(result, "ExecMainStatus");
+  return [
+    ...(since === undefined ? [] : [["Since", since] as const]),
+    ...(restarts === undefined ? [] : [["Restarts", `${restarts} after a failure`] as const]),
+    ...(cause === undefined || cause === "success"
+      ? []
+      : [["Failure", `${cause}${code === undefined ? "" : `, exit code ${code}`}`] as const]),
+  ];
 }

@@ -3,6 +3,7 @@ import { readdir } from "node:fs/promises";
 import { basename, join, relative, sep } from "node:path";
 import { editJson, parseJson } from "../../lib/files/index.ts";
 import { isObject } from "../../lib/util.ts";
+import { findingsFile } from "../service/findings.ts";
 import { isEntryName } from "./content.ts";
 import { realPath } from "./paths.ts";
 import { isTransient, type BackupPlaces } from "./places.ts";
@@ -105,7 +106,7 @@ export async function* collect(
     await realPath(places.folder),
   ];
   const databases = [store, `${store}-wal`, `${store}-shm`, `${store}-journal`];
-  const own = [inState(statusFile), inState("state/sign-ins.json")];
+  const own = [statusFile, findingsFile, "state/sign-ins.json"].map(inState);
   yield* walk(state, "state", { without: new Set([...left, ...databases, ...own]), skipped });
   const records = { without: new Set<string>(), skipped };
   for await (const file of walk(inState("records"), recordsOfPlugins, records))

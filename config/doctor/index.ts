@@ -14,6 +14,7 @@ import {
   type DoctorOptions,
   type Survey,
 } from "./survey.ts";
+import { serviceCheck } from "./service.ts";
 import { backupCheck, otherChannelsCheck, storeCheck } from "./store.ts";
 import { tokenChecks } from "./tokens.ts";
 import { versionCheck } from "./version.ts";
@@ -45,6 +46,7 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
     foreignCheck,
     networkChecks,
     programChecks,
+    serviceCheck,
     pluginsCheck,
   ];
   const results: CheckView[] = [];

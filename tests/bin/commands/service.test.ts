@@ -77,6 +77,48 @@ describe("doorward service install", () => {
       expect((await stat(file)).mtimeMs).toBe(mtimeMs);
     }));
 
+  test("stores what it found, and the doctor compares it with now", () =>
+    withRecorder("systemctl", async (cli, { bin }) => {
+      const agent = join(bin, "agent");
+      await writeFile(agent, "#!/bin/sh\n", { mode: 0o755 });
+      await cli.write("config.json", { handler: { command: ["agent"] } });
+      const { said } = await cli.run("service install");
+      expect(said).toContain(`It starts the program ${agent}.`);
+      expect(said).toContain(`PATH: ${bin}:/usr/bin:/bin`);
+      const checkOf = async (): Promise<unknown> => {
+        const { checks } = (await cli.run("doctor -json")).json();
+        return checks.find(({ id }: { id: string }) => id === "service");
+      };
+      expect(await checkOf()).toMatchObject({ result: "ok" });
+      const found = join(cli.home, "state", "service.json");
+      const stored = await readFile(found, "utf8");
+      const edit = (change: object): Promise<void> =>
+        writeFile(found, JSON.stringify({ ...JSON.parse(stored), ...change }));
+      await edit({ variables: { PATH: "/nowhere" } });
+      expect(await checkOf()).toMatchObject({ result: "failed", fix: "doorward service install" });
+      await edit({ node: "/nowhere/node" });
+      expect(await checkOf()).toMatchObject({ reason: expect.stringContaining("/nowhere/node") });
+      await edit({ program: "/old/agent" });
+      expect(await checkOf()).toMatchObject({ reason: expect.stringContaining("/old/agent") });
+      await edit({ user: "another" });
+      expect(await checkOf()).toMatchObject({ result: "warning" });
+    }));
+
+  test("shows restarts and the last lines without secrets", () =>
+    withRecorder("systemctl", async (cli, { bin, behave }) => {
+      await cli.run("service install");
+      await behave("printf 'ActiveState=active\\nSubState=running\\nNRestarts=2\\n'");
+      const token = "a".repeat(43);
+      const said = [`launcher token (first run): ${token}`, "doorward: the port is in use"];
+      const journal = `#!/bin/sh\nprintf '%s\\n' ${said.map((line) => `'${line}'`).join(" ")}\n`;
+      await writeFile(join(bin, "journalctl"), journal, { mode: 0o755 });
+      const { out } = await cli.run("service status");
+      expect(out).toMatch(/^Restarts +2 after a failure$/m);
+      expect(out).toContain("doorward: the port is in use");
+      expect(out).not.toContain(token);
+      expect(out).not.toMatch(/^File /m);
+    }));
+
   test("renews a unit that differs", () =>
     withRecorder("systemctl", async (cli, { calls }) => {
       await cli.run("service install");

@@ -79,6 +79,18 @@ describe("systemd", () => {
     `);
   });
 
+  test("gives the service the folders of programs, and none of npm", () => {
+    const { content } = managerOf("linux", "/home/you/.service", {
+      PATH: "/home/you/.nvm/v22/bin:bin:/p/node_modules/.bin:/a %n $b:/usr/bin:/usr/bin:",
+      VIRTUAL_ENV: "/home/you/venv",
+      OPENAI_API_KEY: "sk-secret",
+    });
+    expect(content.match(/^Environment=.*$/gm)).toEqual([
+      'Environment="PATH=/home/you/.nvm/v22/bin:/a %%n $b:/usr/bin"',
+      'Environment="VIRTUAL_ENV=/home/you/venv"',
+    ]);
+  });
+
   test("uses the configuration folder of the user", () => {
     const { file } = managerOf("linux", "/home/you/.service", { XDG_CONFIG_HOME: "/cfg" });
     expect(file).toBe("/cfg/systemd/user/doorward.service");
