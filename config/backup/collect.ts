@@ -23,7 +23,7 @@ export const secretFiles = [
   "state/sign-ins.json",
 ] as const;
 /** Values of records may be secrets, such as the key of notifications. These have none. */
-const plainRecords = /^(?:acp|decisions)\.[^/]+\.jsonl$/;
+const plainRecords = /^(?:(?:acp|decisions)\.[^/]+|dashboard\.flags)\.jsonl$/;
 const recordsOfPlugins = "state/records";
 const recordName = /^state\/records\/[^/.][^/]*\.jsonl$/;
 /** The file in which Doorward notes its backups. */

@@ -89,6 +89,8 @@ describe("doorward backup", () => {
         "push.keys.jsonl": "the private key of notifications",
         "keys.keys.jsonl": "the hash of a key",
         "mine.secrets.jsonl": "a secret of a plugin",
+        "dashboard.other.jsonl": "a later record of the dashboard",
+        "dashboard.flags.jsonl": "a pinned conversation",
         "decisions.lines.jsonl": "a decision of a person",
       };
       for (const [name, text] of Object.entries(records)) await writeFile(join(folder, name), text);
@@ -100,10 +102,11 @@ describe("doorward backup", () => {
       for (const path of [file, sealed]) {
         const text = await readFile(path, "latin1");
         const found = Object.values(records).filter((record) => text.includes(record));
-        expect(found).toEqual(["a decision of a person"]);
+        expect(found).toEqual(["a pinned conversation", "a decision of a person"]);
       }
       await home.run(`restore ${file} -replace`);
-      expect(await readdir(folder)).toEqual(["decisions.lines.jsonl"]);
+      const plain = ["dashboard.flags.jsonl", "decisions.lines.jsonl"];
+      expect((await readdir(folder)).toSorted()).toEqual(plain);
       await home.run(`restore ${sealed} -replace ${words}`);
       for (const [name, text] of Object.entries(records))
         expect(await readFile(join(folder, name), "utf8")).toBe(text);
