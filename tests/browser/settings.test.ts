@@ -92,7 +92,7 @@ describe("Settings page", () => {
       await readOnly.getByText("Set by the command-line option -port.").waitFor();
       await expect
         .poll(() => readOnly.getByText("Edit launcher-config.json to change it.").count())
-        .toBe(7);
+        .toBe(8);
       await expect.poll(() => page.locator("input#channels-pico-max_connections").count()).toBe(0);
       await expect.poll(() => readOnly.locator("input, select, button").count()).toBe(0);
     });

@@ -30,7 +30,7 @@ describe("steps of a program", () => {
   });
 
   test.each([
-    ["state", { state: "done" }],
+    ["state", { state: "perhaps" }],
     ["details.0", { details: [{ type: "video", path: "a" }] }],
     ["details.0.new", { details: [{ type: "diff", path: "a" }] }],
     ["locations.0.line", { locations: [{ path: "a", line: 0 }] }],
