@@ -37,6 +37,7 @@ export class OutputLog {
   private droppedLines = 0;
   private wasExplained = false;
   private invalidCount = 0;
+  private lastInvalid: { readonly text: string; readonly reason: string } | undefined;
 
   constructor(options: OutputLogOptions) {
     this.options = options;
@@ -54,6 +55,7 @@ export class OutputLog {
   invalidLine(text: string, reason: string): void {
     const { log, advice } = this.options;
     this.invalidCount += 1;
+    this.lastInvalid = { text, reason };
     if (!this.wasExplained) {
       this.wasExplained = true;
       log.warn({ reason, ...advice.fields }, advice.text);
@@ -71,9 +73,16 @@ export class OutputLog {
     return this.invalidCount;
   }
 
+  /** The latest of them, without secrets and control characters. */
+  lastInvalidLine(): { readonly text: string; readonly reason: string } | undefined {
+    const last = this.lastInvalid;
+    return last && { text: this.clean(last.text), reason: this.clean(last.reason) };
+  }
+
   /** Counts from zero for a new process. */
   processStarted(): void {
     this.invalidCount = 0;
+    this.lastInvalid = undefined;
   }
 
   /** The latest stderr lines, oldest first. */

@@ -201,6 +201,7 @@ class AcpApplication {
   programStatus(): ProgramStatus {
     const { supervisor, outputLog } = this.agent;
     const pid = supervisor.running()?.pid;
+    const lastInvalidLine = outputLog.lastInvalidLine();
     return {
       ...supervisor.status(),
       command: this.name,
@@ -212,6 +213,7 @@ class AcpApplication {
       knowsStop: true,
       stopTimeouts: this.stopTimeouts,
       invalidLines: outputLog.invalidLines(),
+      ...(lastInvalidLine && { lastInvalidLine }),
       stderr: [...outputLog.recent()],
     };
   }

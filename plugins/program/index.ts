@@ -270,6 +270,7 @@ class ProgramApplication {
   status(): ProgramStatus {
     const { supervisor, pendingMessages, replies, settled } = this;
     const pid = supervisor.running()?.pid;
+    const lastInvalidLine = this.outputLog.lastInvalidLine();
     return {
       ...supervisor.status(),
       command: this.commandLine,
@@ -281,6 +282,7 @@ class ProgramApplication {
       knowsStop: this.can("stop"),
       stopTimeouts: pendingMessages.stopTimeouts(),
       invalidLines: this.outputLog.invalidLines(),
+      ...(lastInvalidLine && { lastInvalidLine }),
       stderr: [...this.outputLog.recent()],
     };
   }

@@ -29,6 +29,13 @@ export interface ProgramStatus extends ProcessStatus {
   readonly stopTimeouts: number;
   /** Lines of standard output since the start of the process that are not messages. */
   readonly invalidLines: number;
+  /** The latest of them, at most 2,000 characters without known secrets, and why it is invalid. */
+  readonly lastInvalidLine?: {
+    /** The line. */
+    readonly text: string;
+    /** One sentence about what is wrong. */
+    readonly reason: string;
+  };
   /** Latest lines of standard error, oldest first. */
   readonly stderr: readonly StderrLine[];
 }

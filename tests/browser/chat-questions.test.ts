@@ -213,6 +213,8 @@ describe("The card of a question", () => {
       .toBeLessThan(391);
     await expectAccessible(page);
     await page.screenshot({ path: process.env["CARDS_SHOT"] ?? "/dev/null", type: "png" });
+    // Only Stop ends an answer that asks.
+    await page.keyboard.press("Escape");
     await page.getByLabel("Two steps").check();
     await page.keyboard.press("Control+Enter");
     await folded(page)
@@ -225,6 +227,10 @@ describe("The card of a question", () => {
     await folded(page)
       .getByText(/Answered · owner/)
       .waitFor();
+    const values = page.locator("dl.values > div");
+    await expect
+      .poll(() => values.allTextContents())
+      .toEqual(["CityOslo", "Nights3", "Late arrivalYes"]);
     const link = page.getByRole("link", { name: "Open example.org" });
     await expect.poll(() => link.getAttribute("rel")).toBe("noopener noreferrer");
     await page.getByRole("button", { name: "Don’t open" }).click();

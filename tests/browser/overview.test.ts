@@ -170,13 +170,15 @@ describe("Overview page", () => {
     await openLive("/overview-program", async (page) => {
       await attention(page).getByText("Wrong token", { exact: true }).waitFor();
       await expect.poll(() => page.getByText("The application restarted").count()).toBe(0);
-      const crashed = { ...own, restarts: 3, invalidLines: 1204 };
+      const lastInvalidLine = { text: '{"type":"plan"}', reason: "payload: expected an object" };
+      const crashed = { ...own, restarts: 3, invalidLines: 1204, lastInvalidLine };
       dashboard.site.status = { ...running, program: crashed };
       dashboard.site.emit("program", { at: running.now, state: "running", restarts: 3 });
       await attention(page).getByText("1 restart, last exit: exit code 1").waitFor();
       await attention(page)
-        .getByText(/204 lines ignored/)
+        .getByText(/204 lines ignored. payload: expected an object/)
         .waitFor();
+      await attention(page).getByText(lastInvalidLine.text, { exact: true }).waitFor();
       const links = attention(page).getByRole("link", { name: "Show output" });
       const queries = (all: Element[]) =>
         all.map((one) => new URL((one as HTMLAnchorElement).href).search);

@@ -36,6 +36,7 @@ const signOutReasons: Readonly<Record<string, string>> = {
   evicted: "Too many browsers signed in, so the oldest sign-in ended.",
   rotated: "The launcher token was rotated, which signs out all browsers.",
   replaced: "You signed in again in another tab.",
+  lost: "Doorward was restarted, or your sign-in expired in the meantime.",
   "maker-ended":
     "The browser that created your sign-in link signed out, which ends this sign-in too.",
 };

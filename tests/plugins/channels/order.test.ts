@@ -147,6 +147,9 @@ describe("order of a program", () => {
   test("reports an order that does not exist", async () => {
     await using running = await startProgram(script("never"));
     await running.say("one");
-    expect(running.status().invalidLines).toBe(1);
+    expect(running.status()).toMatchObject({
+      invalidLines: 1,
+      lastInvalidLine: { text: expect.stringContaining("never"), reason: expect.any(String) },
+    });
   });
 });

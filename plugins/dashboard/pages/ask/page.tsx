@@ -11,6 +11,7 @@ import { visibleText } from "../../shared/visible-text.ts";
 import { Button, LinkButton } from "../parts/button.tsx";
 import { Empty, Notice, PageHead } from "../parts/states.tsx";
 import { Choices, Fields, TextField, type FormState } from "../questions/fields.tsx";
+import { FormValues } from "../questions/form-values.tsx";
 import { QuestionText } from "../questions/question-text.tsx";
 import { ToolArguments } from "../questions/tool-arguments.tsx";
 import { AddressText, OpenButton } from "../questions/web-address.tsx";
@@ -56,6 +57,7 @@ export function AskPage({ data }: { readonly data: AskData }): JSX.Element {
         {settled ? (
           <>
             <p dir="auto">{visibleText(settlementText(question, settled))}</p>
+            <FormValues question={question} />
             {view.unfinished && <p>{unfinishedTexts[view.unfinished]}</p>}
             <ToConversation view={view} />
           </>

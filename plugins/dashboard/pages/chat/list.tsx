@@ -274,7 +274,7 @@ function RowLink({ row, store, isReady }: RowProps): JSX.Element {
       {unread > 0 && (
         <span class="count">
           <span class="unseen">Unread: </span>
-          {unread}
+          {unread > 99 ? "99+" : unread}
         </span>
       )}
     </a>

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { toast } from "../frame/toasts.ts";
 import { serverNow } from "../live/clock.ts";
 import { Button } from "../parts/button.tsx";
+import { useSite } from "../site.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
 import { Problem, Skeleton } from "../parts/states.tsx";
 import { formatDay, isSameDay } from "./dates.ts";
@@ -144,7 +145,8 @@ const usual: readonly Suggestion[] = [
 
 /** Drawn in a conversation without messages. */
 function Hello({ store, conversation }: ShownConversation): JSX.Element {
-  const { name, suggestions } = store;
+  const { url } = useSite();
+  const { name, suggestions, isEcho } = store;
   const own = suggestions?.map((title): Suggestion => ({ icon: "message-square", title }));
   return (
     <div class="hello">
@@ -152,8 +154,18 @@ function Hello({ store, conversation }: ShownConversation): JSX.Element {
         <Mark size={44} />
       </span>
       <div>
-        <h2>Talk to {name === "Application" ? "your application" : name}</h2>
-        <p>Messages go straight to your application. Answers appear while they are written.</p>
+        <h2>
+          {isEcho
+            ? "An echo answers"
+            : `Talk to ${name === "Application" ? "your application" : name}`}
+        </h2>
+        {isEcho ? (
+          <p>
+            It repeats what you write. <a href={url("/docs/programs")}>Put a program behind it</a>
+          </p>
+        ) : (
+          <p>Messages go straight to your application. Answers appear while they are written.</p>
+        )}
       </div>
       <div class="ideas">
         {(own ?? usual).map(({ icon, title, text }) => (

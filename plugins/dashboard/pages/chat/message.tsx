@@ -123,10 +123,13 @@ function UserView({ message, isLast, versions, queuePlace, context }: UserProps)
   const { conversation } = context;
   const { at, content, files, sender, delivery, reason, requestId } = message;
   const isQueued = queuePlace !== undefined;
-  const receipt = isQueued ? undefined : receiptOf(message);
+  const isEdited = writingIn(context).shown.replaced?.requestId === requestId;
+  const receipt = isQueued || isEdited ? undefined : receiptOf(message);
   return (
     <article
-      class={`msg mine${isLast ? " last" : ""}${isQueued ? " queued" : ""}`}
+      class={["msg mine", isLast && "last", isQueued && "queued", isEdited && "edited"]
+        .filter(Boolean)
+        .join(" ")}
       id={`m-${requestId}`}
       aria-label={`${sender ?? "You"} at ${timeOfDay(at)}`}
     >
@@ -155,6 +158,7 @@ function UserView({ message, isLast, versions, queuePlace, context }: UserProps)
         </span>
         {versions && <VersionSwitch versions={versions} conversation={conversation} />}
         <Time at={at} />
+        {isEdited && <span class="delivery">Being edited</span>}
         {receipt !== undefined && <span class="delivery">{receipt}</span>}
         {isQueued && (
           <>

@@ -93,7 +93,9 @@ function followServer(store: ChatStore): () => void {
     if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented) return;
     if (document.querySelector("dialog[open]")) return;
     const isInspecting = store.inspected.value !== undefined;
-    if (!isInspecting && !conversation?.isBusy()) return;
+    // Escape would end the question of the answer as well: only Stop may.
+    const isAsked = document.querySelector("[data-open-question]") !== null;
+    if (!isInspecting && (isAsked || !conversation?.isBusy())) return;
     event.preventDefault();
     if (isInspecting) store.inspect(undefined);
     else conversation?.stop();

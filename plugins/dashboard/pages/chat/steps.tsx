@@ -1,5 +1,6 @@
 /** The thoughts and tool calls of an answer, folded into one row. @module */
 import type { JSX } from "preact";
+import { visibleText } from "../../shared/visible-text.ts";
 import { Code } from "../parts/code.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { onDemand } from "../live/on-demand.ts";
@@ -90,7 +91,7 @@ function Call({ call, ms }: CallProps): JSX.Element {
     <details open={isFailed}>
       <summary>
         <Icon name="wrench" small />
-        <code>{name}</code>
+        {described?.title ? <span dir="auto">{visibleText(name)}</span> : <code>{name}</code>}
         {isFailed && <span class="bad">Failed</span>}
         <Took ms={ms} />
       </summary>

@@ -11,6 +11,7 @@ export interface StepDescription {
 
 /** A tool call, as far as the page shows it. */
 export interface ToolCall {
+  /** The title, or the name of the function. */
   readonly name: string;
   /** JSON, indented; undefined without arguments. */
   readonly input?: string;
@@ -79,7 +80,7 @@ export function readToolCall(call: unknown): ToolCall {
   const command = commandIn(inner?.arguments ?? direct);
   const said = formatValue(error ?? result);
   return {
-    name: (inner?.name ?? name) || "Tool",
+    name: title || (inner?.name ?? name) || "Tool",
     isFailed: (error !== undefined && error !== null) || state === "failed",
     ...((title ?? details ?? locations) !== undefined && { described: rest }),
     ...(input !== undefined && { input }),

@@ -93,6 +93,7 @@ export function onSignedIn(act: () => void): void {
  * @returns True if the user signed in.
  */
 function signInWithDialog(): Promise<boolean> {
+  signOutReason.value ??= "lost";
   signingIn ??= askToken({
     title: "Your session has ended",
     text: "Sign in to continue here. Your draft and everything on this page are kept.",

@@ -8,8 +8,12 @@ import { toast } from "../frame/toasts.ts";
 import { useSite } from "../site.tsx";
 import { blockedLabel, toRejectedConnection, uniqueFixes } from "../../shared/rejections.ts";
 import { formatCount } from "../../shared/format.ts";
+import { visibleText } from "../../shared/visible-text.ts";
 import type { ProgramView } from "../../shared/views.ts";
 import type { Finding, Findings } from "./findings.ts";
+
+/** Characters of a line of the program. */
+const maxLine = 300;
 
 export type BadgeTone = "ok" | "warn" | "bad";
 
@@ -31,6 +35,8 @@ interface FindingTexts {
   readonly action?: "restart" | "troubleshooting";
   /** Filter of the page Activity that shows the output of the program. */
   readonly output?: string;
+  /** A line of the program. */
+  readonly line?: string;
 }
 
 /** @param fix - Fix of a rejection; undefined if another row shows the same one. */
@@ -60,11 +66,12 @@ function stopTimeoutLabel(count: number): string {
   return `The program has not ended ${replies} in time. Its output about them is dropped.`;
 }
 
-function describeLines({ invalidLines }: ProgramView): FindingTexts {
+function describeLines({ invalidLines, lastInvalidLine: last }: ProgramView): FindingTexts {
   const count = invalidLines === 1 ? "1 line" : `${formatCount(invalidLines)} lines`;
   return {
-    title: "The program prints lines that are not messages",
-    detail: `${count} ignored`,
+    title: "Lines of the program are rejected",
+    detail: [`${count} ignored`, last?.reason].filter(Boolean).join(". "),
+    ...(last && { line: last.text }),
     fix: "Write one JSON object per line to standard output, and log to standard error.",
     output: "stream:stdout",
   };
@@ -102,7 +109,7 @@ export function Attention({ findings, now }: AttentionProps): JSX.Element {
 }
 
 function Row({ texts, now, dismiss }: { texts: FindingTexts; now: number; dismiss: () => void }) {
-  const { title, detail, fix, blockedUntil, action, output } = texts;
+  const { title, detail, fix, blockedUntil, action, output, line } = texts;
   const { url } = useSite();
   return (
     <div>
@@ -112,6 +119,11 @@ function Row({ texts, now, dismiss }: { texts: FindingTexts; now: number; dismis
         {detail !== undefined && detail !== "" && <span> · {detail}</span>}
         {blockedUntil !== undefined && (
           <small>{blockedLabel(blockedUntil, Math.max(second.value, now))}</small>
+        )}
+        {line !== undefined && (
+          <small>
+            <code dir="auto">{visibleText(line.slice(0, maxLine))}</code>
+          </small>
         )}
         {fix !== undefined && <small>{fix}</small>}
       </p>

@@ -42,7 +42,13 @@ export function SettingsPage({ data }: { readonly data: SettingsData }): JSX.Ele
       />
       <FileProblems view={value.value} />
       <div class="settings">
-        <Sections form={form} query={query} setQuery={setQuery} first={data.section} />
+        <Sections
+          form={form}
+          query={query}
+          setQuery={setQuery}
+          first={data.section}
+          hasProgram={data.program !== undefined}
+        />
         <div>
           {data.program !== undefined && query === "" && <Program command={data.program} />}
           <Groups form={form} query={query} />
@@ -72,7 +78,7 @@ function FileProblems({ view }: { readonly view: SettingsView }): JSX.Element | 
 function Program({ command }: { readonly command: string }): JSX.Element {
   const { url } = useSite();
   return (
-    <section class="group" aria-labelledby="title-program">
+    <section class="group" id="group-program" aria-labelledby="title-program">
       <h2 id="title-program">Program</h2>
       <p>
         It answers the messages. <a href={url("/docs/programs")}>Write a program</a>
@@ -106,10 +112,11 @@ interface SectionsProps {
   readonly query: string;
   setQuery(query: string): void;
   readonly first: string | undefined;
+  readonly hasProgram: boolean;
 }
 
 /** The filter and the list of sections, with a dot where something is unsaved. */
-function Sections({ form, query, setQuery, first }: SectionsProps): JSX.Element {
+function Sections({ form, query, setQuery, first, hasProgram }: SectionsProps): JSX.Element {
   const { url } = useSite();
   const [current, setCurrent] = useState(first ?? "channel");
   useEffect(() => {
@@ -120,29 +127,30 @@ function Sections({ form, query, setQuery, first }: SectionsProps): JSX.Element 
     setCurrent(id);
     setQuery("");
     history.replaceState(null, "", url(`/settings/${id}`));
-    document.getElementById(`group-${id}`)?.scrollIntoView();
+    // The filter may have hidden the section.
+    requestAnimationFrame(() => document.getElementById(`group-${id}`)?.scrollIntoView());
   };
+  const shown = groups.filter(({ id }) => settingsIn(form, id).length > 0);
+  const program = hasProgram ? [{ id: "program", name: "Program" }] : [];
   return (
     <div class="side">
       <Search label="Filter settings" placeholder="Name or key" value={query} onText={setQuery} />
       <nav class="sections" aria-label="Settings sections">
-        {groups
-          .filter(({ id }) => settingsIn(form, id).length > 0)
-          .map(({ id, name }) => (
-            <a
-              key={id}
-              href={url(`/settings/${id}`)}
-              aria-current={current === id ? "true" : undefined}
-              onClick={(event) => show(event, id)}
-            >
-              {name}
-              {form.changed.value.some(({ group }) => group === id) && (
-                <i class="dot">
-                  <span class="unseen">unsaved</span>
-                </i>
-              )}
-            </a>
-          ))}
+        {[...program, ...shown].map(({ id, name }) => (
+          <a
+            key={id}
+            href={url(`/settings/${id}`)}
+            aria-current={current === id ? "true" : undefined}
+            onClick={(event) => show(event, id)}
+          >
+            {name}
+            {form.changed.value.some(({ group }) => group === id) && (
+              <i class="dot">
+                <span class="unseen">unsaved</span>
+              </i>
+            )}
+          </a>
+        ))}
         {form.settings.value.some(({ section }) => section === "push") && (
           <a href={url("/settings/notifications")}>Notifications</a>
         )}

@@ -186,10 +186,12 @@ async function chatData(context: DashboardContext, request: FastifyRequest): Pro
   const { media, program } = services;
   const [list, sections] = await Promise.all([newest(services), sectionsOf(services)]);
   const channelProblem = channelProblemOf(channelOf(context, request, sections));
-  const name = applicationName(services);
+  const isEcho = context.site.echoes();
+  const name = applicationName(services) ?? (isEcho ? "Echo" : undefined);
   const suggestions = services.channels?.suggestions();
   return {
     ...(name !== undefined && { name }),
+    ...(isEcho && { isEcho }),
     ...(list && { list }),
     ...(channelProblem && { channelProblem }),
     ...(media && { maxFileBytes: media.maxFileBytes() }),

@@ -8,11 +8,10 @@ import { FileDiff } from "./file-diff.tsx";
 
 /** Draws what the application says about a call. */
 export function StepDetails({ call }: { readonly call: StepDescription }): JSX.Element {
-  const { title = "", details = [], locations = [] } = call;
+  const { details = [], locations = [] } = call;
   const places = locations.map(({ path, line }) => (line === undefined ? path : `${path}:${line}`));
   return (
     <>
-      {title !== "" && <p>{visibleText(title)}</p>}
       {places.length > 0 && <p class="muted xs places">{visibleText(places.join(", "))}</p>}
       {details.map((detail, at) => (
         <Detail key={at} detail={detail} />

@@ -143,14 +143,19 @@ function Formula({ source, tex, isBlock }: FormulaProps): JSX.Element {
   );
 }
 
+/** Characters of a cell that stays in one line, such as an amount with its unit. */
+const maxShortCell = 14;
 const alignments: Readonly<Record<string, string>> = { right: "r", center: "c" };
 const classOf = (align: string | null | undefined): string | undefined =>
   align ? alignments[align] : undefined;
 
 function drawTable(table: Tokens.Table, drawPart: DrawPart): JSX.Element {
   const { header, rows, align } = table;
-  const draw = (tag: "th" | "td", { tokens }: Tokens.TableCell, at: number): JSX.Element =>
-    h(tag, { key: at, dir: "auto", class: classOf(align[at]) }, drawInline(tokens, drawPart));
+  const draw = (tag: "th" | "td", { text, tokens }: Tokens.TableCell, at: number): JSX.Element => {
+    const kinds = [classOf(align[at]), text.length <= maxShortCell ? "short" : undefined];
+    const name = kinds.filter(Boolean).join(" ") || undefined;
+    return h(tag, { key: at, dir: "auto", class: name }, drawInline(tokens, drawPart));
+  };
   const lines = [header, ...rows].map((cells) => cells.map(({ text: cell }) => cell).join("\t"));
   return (
     <div class="table">

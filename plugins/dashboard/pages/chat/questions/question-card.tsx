@@ -9,6 +9,7 @@ import { serverNow } from "../../live/clock.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Ago } from "../../parts/time.tsx";
+import { FormValues } from "../../questions/form-values.tsx";
 import { QuestionText } from "../../questions/question-text.tsx";
 import { ToolArguments } from "../../questions/tool-arguments.tsx";
 import type { Answer } from "../state/groups.ts";
@@ -65,6 +66,7 @@ export function QuestionCard({ answer, message, context }: CardProps): JSX.Eleme
         {isLate && settled && <p class="muted">{lateText(settled)}</p>}
         <Folded asked={asked!} at={at}>
           {texts}
+          <FormValues question={asked!} />
         </Folded>
         <Aftermath {...{ answer, context }} asked={asked!} />
         <Status text="" />

@@ -43,6 +43,8 @@ export type ConversationTarget = Pick<ConversationSummary, "session" | "channel"
 export interface ChatData {
   /** Name of the application, if it has one. */
   readonly name?: string;
+  /** There is no program: an echo answers. */
+  readonly isEcho?: boolean;
   /** The newest conversations, if the server stores them. */
   readonly list?: ConversationsView;
   /** Why the channel rejects connections. Absent while it is on. */
@@ -64,6 +66,8 @@ export class ChatStore {
   readonly list: ConversationList;
   /** Name of the application. */
   readonly name: string;
+  /** True if an echo answers. */
+  readonly isEcho: boolean;
   /** Messages to begin with; undefined if the application has none. */
   readonly suggestions: readonly string[] | undefined;
   readonly place = signal<Place>({ isNew: false });
@@ -84,6 +88,7 @@ export class ChatStore {
   constructor(initial: ChatData) {
     const { name = "Application", list, channelProblem, isApplicationDown = false } = initial;
     this.name = name;
+    this.isEcho = initial.isEcho === true;
     this.suggestions = initial.suggestions;
     this.maxFileBytes = initial.maxFileBytes;
     this.list = new ConversationList(list);

@@ -8,3 +8,9 @@ test("keeps long arguments and results whole", () => {
   expect(JSON.parse(call.input!)).toEqual({ text });
   expect(call.output).toBe(text);
 });
+
+test("names a step by its title, else by its function", () => {
+  const call = { name: "edit_file", arguments: {} };
+  expect(readToolCall({ ...call, title: "Fix the greeting" }).name).toBe("Fix the greeting");
+  expect(readToolCall(call).name).toBe("edit_file");
+});
