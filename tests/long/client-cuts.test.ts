@@ -18,7 +18,7 @@ const pause = () => new Promise((done) => setImmediate(done));
 test("joins the same bytes of long answers over many cuts", { timeout }, async () => {
   const done = new Map<string, number>();
   /** Emits the session of each cut. */
-  const released = new EventEmitter();
+  const released = new EventEmitter().setMaxListeners(answers);
   /** Writes a block, and goes on when the connection was cut while the client received it. */
   const handler: Handler = async (message) => {
     const stream = message.stream();
