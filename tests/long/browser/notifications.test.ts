@@ -1,6 +1,6 @@
 // Turns notifications on in a phone-sized Chromium, and answers from the notification. The push
 // service is one of this machine, because this browser reaches none.
-import type { Browser, BrowserContext, Page, Worker } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectAccessible } from "../../browser/axe.ts";
 import { launchBrowser } from "../../browser/browser.ts";
@@ -37,7 +37,7 @@ interface Phone {
   readonly context: BrowserContext;
   readonly page: Page;
   /** Lets the browser receive a message, as its push service would. */
-  deliver(arrived: Arrived): Promise<Worker>;
+  deliver(arrived: Arrived): Promise<void>;
 }
 
 /** Opens the sign-in link, which the phone has from the QR code. */
@@ -64,34 +64,53 @@ async function openPhone({ server, service }: PushHarness): Promise<Phone> {
     async deliver({ web_push, notification, d }) {
       await expect.poll(() => registrationId).not.toBe("");
       const data = JSON.stringify({ web_push, notification, d });
-      await cdp.send("ServiceWorker.deliverPushMessage", {
-        origin: server.origin,
-        registrationId,
-        data,
-      });
-      return context.serviceWorkers()[0]!;
+      const message = { origin: server.origin, registrationId, data };
+      await within("the delivery", cdp.send("ServiceWorker.deliverPushMessage", message));
     },
   };
 }
 
-const shown = (worker: Worker) =>
-  worker.evaluate(async () => {
+/** Real milliseconds. */
+const patienceMs = 5_000;
+
+/** @throws if the browser does not answer: it never does for a worker that has ended. */
+async function within<T>(what: string, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} was not answered`)), patienceMs);
+  });
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+}
+
+/** Runs in the worker that is there now: the browser ends one that has nothing to do. */
+async function inWorker<T>({ context }: Phone, run: (given: string) => T, given = ""): Promise<T> {
+  const worker = context.serviceWorkers().at(-1);
+  if (!worker) throw new Error("There is no worker.");
+  return (await within("the worker", worker.evaluate(run, given))) as T;
+}
+
+const shown = (phone: Phone) =>
+  inWorker(phone, async () => {
     const { registration } = globalThis as unknown as { registration: ServiceWorkerRegistration };
     return (await registration.getNotifications()).map(({ body }) => body);
   });
 
 /** Presses a button of the only notification; without a name, the notification itself. */
-const press = (worker: Worker, action: string) =>
-  worker.evaluate(async (name) => {
-    const scope = globalThis as unknown as {
-      registration: ServiceWorkerRegistration;
-      dispatchEvent(event: Event): void;
-      NotificationEvent: new (type: string, init: object) => Event;
-    };
-    const [notification] = await scope.registration.getNotifications();
-    const init = { notification, action: name };
-    scope.dispatchEvent(new scope.NotificationEvent("notificationclick", init));
-  }, action);
+const press = (phone: Phone, action: string) =>
+  inWorker(
+    phone,
+    async (name) => {
+      const scope = globalThis as unknown as {
+        registration: ServiceWorkerRegistration;
+        dispatchEvent(event: Event): void;
+        NotificationEvent: new (type: string, init: object) => Event;
+      };
+      const [notification] = await scope.registration.getNotifications();
+      const init = { notification, action: name };
+      scope.dispatchEvent(new scope.NotificationEvent("notificationclick", init));
+    },
+    action,
+  );
 
 async function askAndReceive(harness: PushHarness, phone: Phone): Promise<Arrived> {
   // No page is in sight a minute after it was left.
@@ -117,8 +136,8 @@ describe("notifications on a phone", () => {
       "Doorward can reach you",
     ]);
     const arrived = await askAndReceive(harness, phone);
-    const worker = await phone.deliver(arrived);
-    await expect.poll(() => shown(worker)).toEqual(["A question is waiting"]);
+    await phone.deliver(arrived);
+    await expect.poll(() => shown(phone)).toEqual(["A question is waiting"]);
     // First tap: Chromium opens the page only for a real one.
     await page.goto(arrived.notification.navigate);
     await page.getByRole("link", { name: "Open the conversation" }).waitFor();
@@ -135,12 +154,12 @@ describe("notifications on a phone", () => {
     const phone = await openPhone(harness);
     await phone.page.getByRole("button", { name: "Turn on" }).tap();
     await phone.page.getByText("Notifications are on for this device").waitFor();
-    const worker = await phone.deliver(await askAndReceive(harness, phone));
-    await expect.poll(() => shown(worker)).toEqual(["A question is waiting"]);
-    await press(worker, "deny");
-    await expect.poll(() => shown(worker)).toEqual(["Denied"]);
+    await phone.deliver(await askAndReceive(harness, phone));
+    await expect.poll(() => shown(phone)).toEqual(["A question is waiting"]);
+    await press(phone, "deny");
+    await expect.poll(() => shown(phone)).toEqual(["Denied"]);
     expect(harness.outcomes).toMatchObject([{ effect: "deny", via: "push" }]);
-    await expect.poll(() => worker.evaluate(() => caches.keys())).toEqual([]);
+    await expect.poll(() => inWorker(phone, () => caches.keys())).toEqual([]);
     await phone.context.close();
   });
 
