@@ -13,8 +13,8 @@ const bench = async (...args: string[]): Promise<string> =>
 
 /* Checks that the benchmarks run. People judge the results on a quiet machine. */
 
-/** Between them, these use every part of the benchmarks that the others use. */
-const some = ["start", "logins", "echo", "latency", "turns", "protocols"];
+/** The first start, rates, and latencies. */
+const some = ["start", "echo", "latency"];
 const others = ["memory", "handshakes", "sessions", "fanout", "streams", "idle", "curves", "nodes"];
 
 test.concurrent("runs every workload with the built-in peers", async () => {
@@ -33,12 +33,12 @@ const peers = optional(
   "the peers of the benchmarks (npm ci --prefix bench)",
 );
 
-test.skipIf(!peers).concurrent("runs the peers of bench/package.json", async () => {
+test.skipIf(!peers || isBrief).concurrent("runs the peers of bench/package.json", async () => {
   const report = await bench("--peers", "ws,socket.io,hocuspocus,bun", "echo", "streams");
   expect(report.match(/^\| (socket\.io|hocuspocus|bun) +\| \d/gm)).toHaveLength(8);
 });
 
-test("compares with another commit", async () => {
+test.skipIf(isBrief)("compares with another commit", async () => {
   const commit = execFileSync("git", ["rev-parse", "--short=7", "HEAD"], { cwd: root })
     .toString()
     .trim();

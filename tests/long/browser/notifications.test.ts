@@ -82,7 +82,7 @@ async function within<T>(what: string, answer: Promise<T>): Promise<T> {
   return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }
 
-/** Runs in the worker that is there now: the browser ends one that has nothing to do. */
+/** Runs in the newest worker: the browser ends idle ones. */
 async function inWorker<T>({ context }: Phone, run: (given: string) => T, given = ""): Promise<T> {
   const worker = context.serviceWorkers().at(-1);
   if (!worker) throw new Error("There is no worker.");
