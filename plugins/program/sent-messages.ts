@@ -110,7 +110,7 @@ export interface SentMessage {
   /** The text that the channel has; undefined if it is not known, or if the message is final. */
   shown: string | undefined;
   updatedAt: number;
-  /** The text of the latest update, which the channel may not have. */
+  /** The text of the latest update, which the channel may not have; empty in a final message. */
   latest: string;
   cancelTimer: Release | undefined;
 }
@@ -231,7 +231,8 @@ export class SentMessages {
     message.cancelTimer?.();
     message.cancelTimer = message.nextUpdate = undefined;
     message.updatedAt = clock.now();
-    message.latest = update.content;
+    // A complete text would stay in memory for nothing.
+    message.latest = message.isFinal ? "" : update.content;
     const { address, repeated } = message;
     return this.enqueueFor(message, async (id) => {
       const { shown } = message;

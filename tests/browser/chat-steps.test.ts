@@ -25,7 +25,7 @@ describe("Steps with details", () => {
       await shoot(page, `plan-${visit}`);
       await expect.poll(() => plan.locator("li").count()).toBe(2);
       await page.locator(".steps > summary").click();
-      for (const call of ["edit", "run"])
+      for (const call of ["Change the greeting", "Run the tests"])
         await page.locator(".steps .items > details > summary", { hasText: call }).click();
       const diff = page.locator(".diff");
       await expect

@@ -56,7 +56,7 @@ describe("faulty application", () => {
       expect((await lively.next("message.create")).payload!["content"]).toBe(content);
     }
     expect(begun.filter((line) => line.startsWith("stuck"))).toEqual(["stuck 0"]);
-    await host.kernel.stop({ timeoutMs: 2_000 });
+    await host.kernel.stop({ timeoutMs: 500 });
     expect(aborted).toEqual(["stuck"]);
     expect([(await stuck.closed).code, (await lively.closed).code]).toEqual([1001, 1001]);
     // A stop rejects the messages that the application has not accepted.
